@@ -1,0 +1,1 @@
+"""A GGUF file → its configuration, its vocabulary and its weights."""

@@ -1,0 +1,1 @@
+"""Checks, hints and editions of the exercises."""

@@ -1,0 +1,1 @@
+"""Numbers ↔ bytes: the block formats in which weights are stored."""

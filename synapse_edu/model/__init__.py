@@ -1,0 +1,1 @@
+"""Token ids → logits → the next id."""

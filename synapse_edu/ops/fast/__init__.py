@@ -1,0 +1,1 @@
+"""The same operations in Numba, under the same names, with the same bits."""

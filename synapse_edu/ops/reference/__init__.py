@@ -1,0 +1,1 @@
+"""The operations in NumPy, one formula a function."""

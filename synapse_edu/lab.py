@@ -33,7 +33,7 @@ def originals():
 
 
 def work_folder():
-    """Where a learner's copies live: ``work/`` in a clone, else ``synapse-edu/`` in the home folder."""
+    """Where the copies live: ``work/`` in a clone, else ``synapse-edu/`` in the home folder."""
     _, clone = originals()
     return clone / "work" if clone else Path.home() / "synapse-edu"
 

@@ -1,4 +1,4 @@
-"""Imports point down only; a module stays small; nothing below the top imports the package itself."""
+"""Imports point down only, and nothing below the top imports the package itself."""
 
 import ast
 from pathlib import Path

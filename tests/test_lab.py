@@ -11,7 +11,8 @@ from synapse_edu.errors import BadArgument
 
 def notebook(*sources, output=None):
     """A notebook of code cells as bytes; `output` is stored under each."""
-    outputs = [] if output is None else [{"output_type": "stream", "name": "stdout", "text": output}]
+    stream = {"output_type": "stream", "name": "stdout", "text": output}
+    outputs = [] if output is None else [stream]
     cells = [
         {
             "cell_type": "code",

@@ -81,10 +81,11 @@ class KVCache:
         self.n_clean = min(self.n_clean, int(n))
         self._ticket = None
 
-    def require(self, n_new):
-        """Raise ContextFull unless `n_new` more positions fit."""
-        if self.n + n_new > self.n_ctx:
-            used = f" after the {self.n} already there" if self.n else ""
+    def require(self, n_new, after=None):
+        """Raise ContextFull unless `n_new` positions fit after the first `after` (default: n)."""
+        after = self.n if after is None else after
+        if after + n_new > self.n_ctx:
+            used = f" after the {after} already there" if after else ""
             raise ContextFull(
                 f"{n_new} tokens{used} do not fit into a context of {self.n_ctx} positions. "
                 "Shorten the text, truncate the cache, or make a cache with a larger n_ctx."

@@ -1,6 +1,5 @@
 """Generation: a prompt continued token by token, as text that can be printed while it comes."""
 
-import codecs
 from collections import namedtuple
 from dataclasses import dataclass, field
 from itertools import count
@@ -51,7 +50,7 @@ class Token:
         return [
             Candidate(
                 int(i),
-                _piece(self._tokenizer, i).decode("utf-8", "replace"),
+                piece(self._tokenizer, i).decode("utf-8", "replace"),
                 float(logs[i]),
                 float(np.exp(logs[i])),
             )
@@ -117,16 +116,24 @@ class Generation:
         return f"Generation({len(self.ids)} tokens, stop_reason={self.stop_reason!r})"
 
     def _run(self):
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        held = []  # tokens that end within a character
+        """Give each token its text, and hold those back that end within a character."""
+        if self._tokenizer is None:
+            for token in self._choose():
+                yield from self._release([token])
+            return
+        stream, held = self._tokenizer.new_stream(continuing=True), []
         for token in self._choose():
-            token.text = decoder.decode(token.piece)
+            token.text = stream.push(token.id) if self._known(token.id) else ""
             held.append(token)
-            if not decoder.getstate()[0]:
+            if not stream.pending:
                 yield from self._release(held)
         if held:
-            held[-1].text += decoder.decode(b"", final=True)
+            held[-1].text += stream.flush()
             yield from self._release(held)
+
+    def _known(self, id):
+        """Whether the vocabulary names this id; some models have spare rows beyond it."""
+        return id < self._tokenizer.vocabulary.n_tokens
 
     def _release(self, held):
         while held:
@@ -146,7 +153,7 @@ class Generation:
             if id in self._stop:
                 self.stop_reason, self.end_id = "end_token", id
                 return
-            yield Token(id, "", _piece(self._tokenizer, id), logits, self._tokenizer)
+            yield Token(id, "", piece(self._tokenizer, id), logits, self._tokenizer)
             if done == self._max_tokens:
                 self.stop_reason = "max_tokens"
                 return
@@ -169,10 +176,13 @@ class Generation:
         return self._model.prefill(self.prompt_ids[same:], self.cache)
 
 
-def _piece(tokenizer, id):
-    return b"" if tokenizer is None else tokenizer.piece(int(id), special=True)
+def piece(tokenizer, id):
+    """Bytes of a token; none without a vocabulary, or for a spare row beyond it."""
+    if tokenizer is None or id >= tokenizer.vocabulary.n_tokens:
+        return b""
+    return tokenizer.piece(int(id), special=True)
 
 
 def _end_ids(tokenizer):
     """Ids that end a generation."""
-    return frozenset() if tokenizer is None else frozenset(tokenizer.end_ids)
+    return frozenset() if tokenizer is None else tokenizer.vocabulary.eog

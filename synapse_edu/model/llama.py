@@ -9,6 +9,7 @@ from ..tokenizer.vocabulary import Vocabulary
 from . import backends
 from .cache import KVCache
 from .generate import Generation
+from .steps import plan
 from .walk import forward
 
 N_CTX_DEFAULT = 4096
@@ -53,10 +54,23 @@ class Llama:
         self.numerics = Numerics.named(numerics)
         self.backend = backends.make(backend, weights, config, self.numerics, n_threads)
         self.n_ctx = min(config.n_ctx_train, N_CTX_DEFAULT) if n_ctx is None else n_ctx
-        self._metadata, self._tokenizer = metadata, None
+        self._metadata, self._tokenizer, self._n_threads = metadata, None, n_threads
 
     def __repr__(self):
         return f"Llama({self.name!r}, numerics={self.numerics.name!r}, n_ctx={self.n_ctx})"
+
+    def with_numerics(self, numerics):
+        """The same model and weights under other Numerics."""
+        return Llama(
+            self.config,
+            self.weights,
+            metadata=self._metadata,
+            numerics=numerics,
+            backend=self.backend.name,
+            n_ctx=self.n_ctx,
+            n_threads=self._n_threads,
+            name=self.name,
+        )
 
     @property
     def tokenizer(self):
@@ -67,6 +81,16 @@ class Llama:
                 )
             self._tokenizer = Tokenizer(Vocabulary.from_metadata(self._metadata))
         return self._tokenizer
+
+    def plan(self):
+        """The steps that a token takes through this model, in order: list of (StepSpec, layer)."""
+        layer = vars(self.weights.layers[0])
+        have = {
+            name for name, value in layer.items() if name.endswith("_bias") and value is not None
+        }
+        if self.weights.output_bias is not None:
+            have.add("output_bias")
+        return plan(self.config, have)
 
     def new_cache(self, n_ctx=None):
         """An empty KVCache of `n_ctx` positions; by default as many as the model was given."""

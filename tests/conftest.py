@@ -1,0 +1,35 @@
+"""Fixtures that many tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Folder of the recorded forward passes: tiny models and what llama.cpp computes on them."""
+    return ROOT / "tests" / "golden" / "forward"
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of larger test data beside the repository, or None."""
+    folder = ROOT.parent / "shared"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def smollm2_path():
+    """The SmolLM2 file, fetched once.  Offline, its tests are skipped; in CI that is a failure."""
+    from synapse_edu.checkpoint import catalogue
+    from synapse_edu.errors import DownloadProblem
+
+    try:
+        return catalogue.get("smollm2", quiet=True)
+    except DownloadProblem as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs SmolLM2: {error}")
+        pytest.skip(f"SmolLM2 is not on this computer and could not be fetched: {error}")

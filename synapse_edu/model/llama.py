@@ -34,7 +34,7 @@ class Llama:
 
     Attributes
     ----------
-    config, weights, numerics, backend, n_ctx, name
+    config, weights, metadata, numerics, backend, n_ctx, name
     tokenizer : Tokenizer
         Only this raises if the file's vocabulary is of an unknown kind.
     """
@@ -54,7 +54,8 @@ class Llama:
         self.numerics = Numerics.named(numerics)
         self.backend = backends.make(backend, weights, config, self.numerics, n_threads)
         self.n_ctx = min(config.n_ctx_train, N_CTX_DEFAULT) if n_ctx is None else n_ctx
-        self._metadata, self._tokenizer, self._n_threads = metadata, None, n_threads
+        self.metadata = {} if metadata is None else metadata
+        self._tokenizer, self._n_threads = None, n_threads
 
     def __repr__(self):
         return f"Llama({self.name!r}, numerics={self.numerics.name!r}, n_ctx={self.n_ctx})"
@@ -64,7 +65,7 @@ class Llama:
         return Llama(
             self.config,
             self.weights,
-            metadata=self._metadata,
+            metadata=self.metadata,
             numerics=numerics,
             backend=self.backend.name,
             n_ctx=self.n_ctx,
@@ -75,11 +76,11 @@ class Llama:
     @property
     def tokenizer(self):
         if self._tokenizer is None:
-            if self._metadata is None:
+            if not self.metadata:
                 raise TokenizerProblem(
                     "This model was made without a vocabulary. Give it ids, not text."
                 )
-            self._tokenizer = Tokenizer(Vocabulary.from_metadata(self._metadata))
+            self._tokenizer = Tokenizer(Vocabulary.from_metadata(self.metadata))
         return self._tokenizer
 
     def plan(self):

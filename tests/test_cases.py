@@ -1,0 +1,107 @@
+"""Field cases: faults that people who do this job ran into, with their recorded values.
+
+The files stand beside the repository; without them these tests are skipped.  The same
+behaviour is tested on this repository's own models in test_walk, test_llama, test_generate,
+test_trace, test_attention and test_sampling.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import cases_adapter
+import numpy as np
+import pytest
+from golden_data import differing
+
+import synapse_edu as se
+from synapse_edu.errors import BadArgument, ContextFull
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
+pytestmark = pytest.mark.skipif(
+    not CASES.is_dir(), reason="The field cases are not beside this repository."
+)
+
+
+def module(name):
+    spec = importlib.util.spec_from_file_location(f"cases_{name}", CASES / f"{name}.py")
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def automatic():
+    return sorted(module("checks").CHECKS) if CASES.is_dir() else ["absent"]
+
+
+def case(name):
+    """The case's folder, expected values, and recorded arrays."""
+    folder = CASES / "inputs" / name
+    record = json.loads((folder / "case.json").read_text(encoding="utf-8"))
+    recorded = folder / "expected.npz"
+    return folder, record["expected"], dict(np.load(recorded)) if recorded.exists() else {}
+
+
+@pytest.mark.parametrize("name", automatic())
+def test_automatic(name):
+    run = module("run_cases").Run(cases_adapter, CASES / "inputs" / name)
+    module("checks").CHECKS[name](run)
+
+
+def test_s16_splits_give_the_same_bits():
+    folder, expected, _ = case("S16")
+    model = cases_adapter.load(folder / "m.gguf")
+    whole = cases_adapter.logits(model, expected["ids"])
+    for split in expected["splits"]:
+        assert differing(cases_adapter.logits(model, expected["ids"], split), whole) == 0
+
+
+def test_s17_a_prompt_twice():
+    folder, expected, recorded = case("S17")
+    model = cases_adapter.load(folder / "m.gguf")
+    cache, rows = model.new_cache(), []
+    for prompt in (expected["first"], expected["first"], expected["then"]):
+        run = model.generate(prompt, max_tokens=1, cache=cache, stop=False)
+        (token,) = run
+        assert run.n_reused < len(prompt) and cache.ids == prompt
+        rows.append(token.logits)
+    assert differing(rows[0], rows[1]) == 0
+    assert np.abs(rows[0] - recorded["first_last_row"]).max() < 2e-3
+    assert np.abs(rows[2] - recorded["then_last_row"]).max() < 2e-3
+
+
+def test_s18_the_context_limit(monkeypatch):
+    folder, expected, recorded = case("S18")
+    model = cases_adapter.load(folder / "m.gguf", n_ctx=expected["n_ctx"])
+    got = model.prefill(expected["fits"], model.new_cache(), logits="all")
+    assert np.abs(got - recorded["logits"]).max() < 2e-3
+    run = model.generate(expected["fits"][:10], stop=False)
+    assert len(list(run)) == 7 and run.stop_reason == "context_full"
+    monkeypatch.setattr(model, "backend", None)  # from here on nothing may be computed
+    for refused in (model.generate, lambda ids: model.prefill(ids, model.new_cache())):
+        with pytest.raises(ContextFull, match="17.*16"):
+            refused(expected["too_long"])
+        with pytest.raises(BadArgument, match="empty"):
+            refused([])
+
+
+def test_s20_recorded_attention():
+    folder, expected, recorded = case("S20")
+    model = cases_adapter.load(folder / "m.gguf")
+    ids = expected["ids"]
+    trace = se.Trace.record(model, ids)
+    for layer in range(model.config.n_layer):
+        p = trace.attention(layer)
+        assert len(p) == model.config.n_head
+        assert np.abs(p - recorded[f"layer{layer}"]).max() < 1e-5
+        assert np.allclose(p.sum(-1), 1, atol=1e-6) and (np.triu(p, 1) == 0).all()
+    assert differing(trace.all("logits"), cases_adapter.logits(model, ids)) == 0
+
+
+def test_s21_temperature_zero():
+    _, expected, _ = case("S21")
+    with np.errstate(all="raise"):
+        pick = se.Sampler(temperature=0).pick(np.array(expected["logits"], np.float32))
+    assert pick == expected["pick"]
+    with pytest.raises(BadArgument, match="NaN"):
+        se.Sampler(temperature=0).pick(np.array(expected["nan_logits"], np.float32))

@@ -202,14 +202,21 @@ def test_a_full_cache_is_refused_at_once():
         model.walk(3, cache)
 
 
-def test_overflow_and_nan_pass_through_without_warnings():
-    model = opened("llama_q8_0")
-    walk = model.walk(5, model.new_cache(2))
-    step = next(walk)
-    with np.errstate(all="raise"):
-        walk.send(np.full(step.value.shape, 1e30, np.float32))
-        last = list(walk)[-1]
-    assert last.name == "logits"
+@pytest.mark.parametrize("value", [3e38, -np.inf, np.nan])
+@pytest.mark.parametrize("name", ["llama_q8_0", "mistral3_f16_yarn_temp", "llama_mix_q4km"])
+def test_overflow_and_nan_pass_through_without_warnings(name, value):
+    model = opened(name)
+    count = len(model.plan())
+    for at in range(count):
+        cache = model.new_cache(2)
+        walk, answer = model.walk([5, 6], cache), None
+        with np.errstate(all="raise", under="ignore"):
+            for i in range(count):
+                step = walk.send(answer)
+                answer = np.full(step.value.shape, value, np.float32) if i == at else None
+            with pytest.raises(StopIteration):
+                walk.send(answer)
+        assert cache.n == 2
 
 
 def test_all_families_and_formats_are_among_the_recordings():

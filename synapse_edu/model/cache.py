@@ -118,7 +118,9 @@ class KVCache:
         self._valid(ticket)
         _, start, n_new = ticket
         stop = start + n_new
-        with np.errstate(over="ignore"):  # beyond 65504 float16 is infinite, as in llama.cpp
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # beyond 65504 float16 is infinite, as in llama.cpp
             self.k[layer, :, start:stop] = k.swapaxes(0, 1)
             self.v[layer, :, start:stop] = v.swapaxes(0, 1)
         return self.k[layer, :, :stop], self.v[layer, :, :stop]

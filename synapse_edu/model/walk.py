@@ -187,7 +187,8 @@ class _Pass:
         scaled, normed = rms_norm(x, weight, self.config.rms_eps)  # (n, n_embd)
         other = yield from self.offer(f"{name}_scaled", layer, scaled)
         if other is not scaled:
-            normed = other * weight
+            with np.errstate(over="ignore", invalid="ignore"):
+                normed = other * weight
         return (yield from self.offer(name, layer, normed))
 
     def turn(self, x):

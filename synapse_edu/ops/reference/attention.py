@@ -14,7 +14,7 @@ F32 = np.float32
 
 def _round(x, storage):
     """x rounded to `storage` and widened again, float32."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return x.astype(np.float16).astype(F32) if storage == "float16" else x
 
 
@@ -40,7 +40,8 @@ def temperature(q, positions, scale, n_ctx_orig):
     """
     spans = np.floor(np.asarray(positions).astype(F32) / F32(n_ctx_orig))  # (n,)
     factor = log(spans.astype(np.float64) + 1.0) * float(F32(scale)) + 1.0  # (n,)
-    return q * factor.astype(F32)[:, None, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return q * factor.astype(F32)[:, None, None]
 
 
 def scores(q, keys, numerics):
@@ -98,7 +99,7 @@ def softmax(scores, numerics, scale=1.0, visible=None, tail=False):
     multiplied by the rounded reciprocal of the sum.
     """
     n_kv = scores.shape[-1]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         w = scores * F32(scale)  # (n, heads, n_kv)
         if visible is not None:
             hidden = np.arange(n_kv) >= np.asarray(visible)[:, None]  # (n, n_kv)

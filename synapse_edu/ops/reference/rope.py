@@ -150,10 +150,11 @@ def rope(x, positions, rope, freq_factors, numerics, attn_factor=None):
         first, second = slice(0, rope.n_rot // 2), slice(rope.n_rot // 2, rope.n_rot)
     a, b = x[..., first], x[..., second]  # (n, heads, n_pair)
     out = x.copy()  # (n, heads, head_dim)
-    if numerics.fma:
-        out[..., first] = fma(a, cos, -(b * sin))
-        out[..., second] = fma(a, sin, b * cos)
-    else:
-        out[..., first] = a * cos - b * sin
-        out[..., second] = a * sin + b * cos
+    with np.errstate(over="ignore", invalid="ignore"):  # a damaged value may be infinite
+        if numerics.fma:
+            out[..., first] = fma(a, cos, -(b * sin))
+            out[..., second] = fma(a, sin, b * cos)
+        else:
+            out[..., first] = a * cos - b * sin
+            out[..., second] = a * sin + b * cos
     return out

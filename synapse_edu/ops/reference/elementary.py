@@ -16,20 +16,32 @@ F32 = np.float32
 def fma(a, b, c):
     """a·b + c with one rounding to float32, as a fused multiply-add gives it.
 
-    The product of two float32 is exact in float64; the sum may not be.  Rounding the sum to odd
-    (an inexact result keeps an odd last bit) makes the second rounding, to float32, come out as
-    if it were the only one (Boldo & Melquiond, 2008).
+    The product of two float32 is exact in float64.  Their sum with c may be rounded there, and
+    rounding that again to float32 goes wrong only if the first rounding landed halfway between
+    two float32, or below the normal ones.  Those few are summed again, rounded to odd: an
+    inexact sum keeps an odd last bit, which stands for what was cut off, and the second rounding
+    comes out as if it were the only one (Boldo & Melquiond, 2008).
     """
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         p = np.multiply(a, b, dtype=np.float64)
-        c = np.asarray(c, np.float64)
         s = np.asarray(p + c)
-        t = s - p
-        error = (p - (s - t)) + (c - t)  # exact: s + error = p + c
-        bits = s.view(np.int64)
-        fix = np.isfinite(s) & (error != 0) & ((bits & 1) == 0)
-        step = np.where((error > 0) == (s > 0), 1, -1)
-        return (bits + np.where(fix, step, 0)).view(np.float64).astype(F32)
+        halfway = (s.view(np.int64) & 0x1FFFFFFF) == 0x10000000
+        doubtful = halfway | ((np.abs(s) < 2.0**-126) & (s != 0))
+        if doubtful.any():
+            p, c = (np.broadcast_to(x, s.shape)[doubtful] for x in (p, c))
+            s[doubtful] = _add_to_odd(p, c.astype(np.float64))
+        return s.astype(F32)
+
+
+def _add_to_odd(a, b):
+    """a + b in float64, rounded to odd; an infinite or NaN sum as it is."""
+    s = a + b
+    t = s - a
+    error = (a - (s - t)) + (b - t)  # exact: s + error = a + b
+    bits = s.view(np.int64)
+    fix = np.isfinite(s) & (error != 0) & ((bits & 1) == 0)
+    step = np.where((error > 0) == (s > 0), 1, -1)
+    return (bits + np.where(fix, step, 0)).view(np.float64)
 
 
 def exp_poly(x, fused=False):

@@ -64,8 +64,8 @@ def integer_dot(a, b):
     `a` may already hold scale · code.  Every sum here stays below 2^24 in size: 32 codes of a
     Q6_K lane reach 32 · 4096 · 127 = 16 646 144.
     """
-    left = b.transpose(1, 0, 2).astype(F32)  # (g, n, k)
-    right = a.transpose(1, 2, 0).astype(F32)  # (g, k, m)
+    left = b.astype(F32).transpose(1, 0, 2)  # (g, n, k)
+    right = a.astype(F32).transpose(1, 2, 0)  # (g, k, m)
     return left @ right  # (g, n, m), integers
 
 

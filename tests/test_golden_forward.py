@@ -29,7 +29,7 @@ def recorded(build, how):
 def cases(how):
     return [
         pytest.param(build, name, id=f"{build}-{name}")
-        for build in ("scalar",)
+        for build in BUILDS
         for name in recorded(build, how)
     ]
 

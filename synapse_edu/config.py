@@ -1,5 +1,7 @@
 """Config: the numbers that define one model; every shape derives from it."""
 
+import difflib
+import html
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 
@@ -94,10 +96,124 @@ class Config:
         """Width of all key (or value) heads together: n_head_kv · head_dim."""
         return self.n_head_kv * self.head_dim
 
+    @classmethod
+    def named(cls, name):
+        """The published configuration `name`, such as ``"llama-3.2-1b"``; no file is needed.
+
+        Raises
+        ------
+        BadArgument
+            For an unknown name; the message lists the known ones.
+        """
+        from .config_named import SIZES
+
+        if name not in SIZES:
+            near = difflib.get_close_matches(str(name), SIZES, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise BadArgument(
+                f"No configuration is called {name!r}.{hint} Names: {', '.join(SIZES)}."
+            )
+        n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab, eps, tied, more = SIZES[name]
+        architecture = more.get("architecture", "llama")
+        rope = Rope(
+            freq_base=more["freq_base"],
+            n_rot=head_dim,
+            layout="neox" if architecture == "qwen2" else "normal",
+            n_ctx_orig=more["n_ctx"],
+        )
+        return cls(
+            architecture, n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab, more["n_ctx"],
+            rms_eps=eps, tied=tied, rope=rope, rope_freqs=more.get("rope_freqs", False), name=name,
+        )  # fmt: skip
+
+    def layer_tensors(self):
+        """Shape of each tensor of one layer, by role, in NumPy order (rows first)."""
+        d, q, kv, ff = self.n_embd, self.n_embd_head, self.n_embd_kv, self.n_ff
+        shapes = {
+            "attn_norm.weight": (d,),
+            "attn_q.weight": (q, d),
+            "attn_k.weight": (kv, d),
+            "attn_v.weight": (kv, d),
+        }
+        if self.architecture == "qwen2":
+            shapes |= {"attn_q.bias": (q,), "attn_k.bias": (kv,), "attn_v.bias": (kv,)}
+        return shapes | {
+            "attn_output.weight": (d, q),
+            "ffn_norm.weight": (d,),
+            "ffn_gate.weight": (ff, d),
+            "ffn_up.weight": (ff, d),
+            "ffn_down.weight": (d, ff),
+        }
+
+    def tensors(self):
+        """Shape of every tensor, by its GGUF name, in the order of computation."""
+        shapes = {"token_embd.weight": (self.n_vocab, self.n_embd)}
+        if self.rope_freqs:
+            shapes["rope_freqs.weight"] = (self.rope.n_rot // 2,)
+        for i in range(self.n_layer):
+            shapes |= {f"blk.{i}.{role}": shape for role, shape in self.layer_tensors().items()}
+        shapes["output_norm.weight"] = (self.n_embd,)
+        if not self.tied:
+            shapes["output.weight"] = (self.n_vocab, self.n_embd)
+        return shapes
+
+    @property
+    def n_params(self):
+        """Learned numbers in all tensors; the frequency factors are computed, not learned."""
+        total = 0
+        for name, shape in self.tensors().items():
+            if name != "rope_freqs.weight":
+                total += shape[0] * (shape[1] if len(shape) > 1 else 1)
+        return total
+
+    def rows(self):
+        """(symbol, number, meaning) for each number, as the table shows them."""
+        rope = f"base {self.rope.freq_base:,.0f}, {self.rope.layout} pairs"
+        if self.rope.scaling != "none":
+            rope += f", {self.rope.scaling} ×{self.rope.factor:g}"
+        if self.rope_freqs:
+            rope += ", a factor for each pair"
+        return [
+            ("n_layer", f"{self.n_layer}", "layers"),
+            ("n_embd", f"{self.n_embd:,}", "width of the residual stream"),
+            ("n_head", f"{self.n_head}", "query heads"),
+            (
+                "n_head_kv",
+                f"{self.n_head_kv}",
+                f"key/value heads, each for {self.n_group} query heads",
+            ),
+            ("head_dim", f"{self.head_dim}", "width of a head"),
+            ("n_ff", f"{self.n_ff:,}", "width of the feed-forward layer"),
+            ("n_vocab", f"{self.n_vocab:,}", "tokens in the vocabulary"),
+            ("n_ctx_train", f"{self.n_ctx_train:,}", "longest sequence of training"),
+            ("rms_eps", f"{self.rms_eps:g}", "ε of RMSNorm"),
+            ("rope", rope, "rotation of queries and keys"),
+            ("tied", "yes" if self.tied else "no", "the embedding table also scores the output"),
+            ("n_params", f"{self.n_params:,}", "learned numbers"),
+        ]
+
+    def __str__(self):
+        rows = self.rows()
+        wide = max(len(number) for _, number, _ in rows)
+        title = f"{self.name or 'model'} ({self.architecture})"
+        lines = [f"{symbol:12} {number:>{wide}}  {meaning}" for symbol, number, meaning in rows]
+        shapes = [f"  {name:20} {shape}" for name, shape in self.layer_tensors().items()]
+        return "\n".join([title, *lines, "tensors of one layer (rows, elements per row)", *shapes])
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><td><code>{symbol}</code></td><td>{html.escape(number)}</td><td>{meaning}</td></tr>"
+            for symbol, number, meaning in self.rows()
+        )
+        title = html.escape(f"{self.name or 'model'} ({self.architecture})")
+        return f"<table><caption>{title}</caption>{rows}</table>"
+
     def replace(self, **changes):
         """A copy with some numbers changed."""
         known = {f.name for f in fields(self)}
         for name in changes:
             if name not in known:
-                raise BadArgument(f"Config has no field {name!r}; it has {', '.join(sorted(known))}.")
+                raise BadArgument(
+                    f"Config has no field {name!r}; it has {', '.join(sorted(known))}."
+                )
         return _replace(self, **changes)

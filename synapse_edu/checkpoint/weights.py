@@ -70,22 +70,6 @@ BIASES = {
 }
 
 
-def layer_shapes(config):
-    """Shape of each weight of a layer, by role."""
-    d, q, kv, ff = config.n_embd, config.n_embd_head, config.n_embd_kv, config.n_ff
-    return {
-        "attn_norm": (d,),
-        "attn_q": (q, d),
-        "attn_k": (kv, d),
-        "attn_v": (kv, d),
-        "attn_output": (d, q),
-        "ffn_norm": (d,),
-        "ffn_gate": (ff, d),
-        "ffn_up": (ff, d),
-        "ffn_down": (d, ff),
-    }
-
-
 class _Reader:
     """Takes tensors from a container, checks their shapes, and remembers which were used."""
 
@@ -152,7 +136,11 @@ def load_weights(container, config):
 
 
 def _layer(read, config, i):
-    shapes = layer_shapes(config)
+    shapes = {
+        name.removesuffix(".weight"): shape
+        for name, shape in config.layer_tensors().items()
+        if name.endswith(".weight")
+    }
     found = _fused(read, config, i) if read.has(f"blk.{i}.attn_qkv.weight") else {}
     for role, shape in shapes.items():
         if role not in found:

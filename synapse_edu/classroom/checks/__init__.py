@@ -1,0 +1,1 @@
+"""The quick checks of each chapter, one module a chapter."""

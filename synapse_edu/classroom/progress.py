@@ -1,0 +1,58 @@
+"""Progress, kept on this computer only: which checks were tried, and which are right.
+
+Nothing personal is stored and nothing is sent.  Where the folder cannot be written, checking
+works the same and nothing is remembered.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+
+def path():
+    """The file: under SYNAPSE_HOME, or the user's data folder."""
+    given = os.environ.get("SYNAPSE_HOME")
+    folder = Path(given).expanduser() if given else user_data_path("synapse_edu", appauthor=False)
+    return folder / "progress.json"
+
+
+def load():
+    """Name → {"status": …, "tries": …}; empty if there is none, or it cannot be read."""
+    try:
+        found = json.loads(path().read_text(encoding="utf-8"))
+        return {k: v for k, v in found.items() if isinstance(v, dict)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def note(name, status):
+    """Remember a try; a right answer stays right."""
+    if status == "not attempted":
+        return
+    kept = load()
+    before = kept.get(name, {})
+    if before.get("status") == "right":
+        status = "right"
+    kept[name] = {"status": status, "tries": int(before.get("tries", 0)) + 1}
+    try:
+        target = path()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
+        os.replace(part, target)
+    except OSError:
+        pass  # a read-only computer: the check itself must not fail
+
+
+class Table(dict):
+    """Progress as a table."""
+
+    def __repr__(self):
+        if not self:
+            return "Nothing has been answered yet."
+        lines = [f"{'check':24} {'status':16} tries"]
+        lines += [f"{k:24} {v['status']:16} {v['tries']}" for k, v in sorted(self.items())]
+        right = sum(v["status"] == "right" for v in self.values())
+        return "\n".join([*lines, f"{right} of {len(self)} right."])

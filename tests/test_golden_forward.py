@@ -14,6 +14,7 @@ BUILDS = {
     "avx2": se.Numerics.named("llama.cpp-avx2"),
     "avx2_norepack": se.Numerics.named("llama.cpp-avx2").replace(repack=False),
 }
+FLOAT32_CACHE = arrays("float32_cache")
 
 
 @remember
@@ -34,13 +35,13 @@ def cases(how):
     ]
 
 
-def logits_of(name, build, sizes):
+def logits_of(name, numerics, sizes):
     """Logits of every position, the prompt cut into batches of these sizes."""
-    model = opened(name).with_numerics(BUILDS[build])
+    model = opened(name).with_numerics(numerics)
     ids, cache, out = arrays(name)["tokens"].tolist(), model.new_cache(512), []
     for size in sizes:
         out.append(model.prefill(ids[cache.n : cache.n + size], cache, logits="all"))
-    return np.concatenate(out)[arrays(name)["logit_pos"]]
+    return np.concatenate(out)
 
 
 @pytest.mark.parametrize(("build", "name"), cases("step"))
@@ -68,14 +69,26 @@ def test_single_tokens_and_every_intermediate(build, name):
 def test_one_batch(build, name):
     want = arrays(name)
     key = f"{build}.batch" if f"{build}.batch" in want else f"{build}.step"
-    assert differing(logits_of(name, build, [len(want["tokens"])]), want[key]) == 0
+    got = logits_of(name, BUILDS[build], [len(want["tokens"])])
+    assert differing(got[want["logit_pos"]], want[key]) == 0
 
 
 @pytest.mark.parametrize(("build", "name"), cases("chunks"))
 def test_uneven_chunks(build, name):
     want = arrays(name)
     key = f"{build}.chunks" if f"{build}.chunks" in want else f"{build}.step"
-    assert differing(logits_of(name, build, VARIANTS[name]["chunk_sizes"]), want[key]) == 0
+    got = logits_of(name, BUILDS[build], VARIANTS[name]["chunk_sizes"])
+    assert differing(got[want["logit_pos"]], want[key]) == 0
+
+
+@pytest.mark.parametrize("key", sorted(FLOAT32_CACHE))
+def test_float32_cache(key):
+    """Neither q nor the probabilities are rounded, and AVX2 batches take another path for q·k."""
+    name, build, how = key.split(".")
+    n = len(arrays(name)["tokens"])
+    sizes = {"step": [1] * n, "batch": [n], "chunks": VARIANTS[name]["chunk_sizes"]}[how]
+    got = logits_of(name, BUILDS[build].replace(cache="float32"), sizes)
+    assert differing(got[-8:], FLOAT32_CACHE[key]) == 0
 
 
 def test_every_recorded_array_was_compared():

@@ -65,11 +65,14 @@ def scores(q, keys, numerics):
     n, n_head, head_dim = q.shape
     n_group = n_head // len(keys)
     q = _round(q, numerics.q)
+    # The AVX2 build tiles a batch only if its rows lie together in memory.  Queries lie head
+    # inside token; rounding them for a float16 cache copies them together, a float32 one not.
+    batch = n if keys.dtype == np.float16 else 1
     out = np.empty((n, n_head, keys.shape[1]), F32)  # (n, n_head, n_kv)
     for g, key in enumerate(keys):
         heads = slice(g * n_group, (g + 1) * n_group)
         rows = q[:, heads].reshape(n * n_group, head_dim)  # (n · n_group, head_dim)
-        out[:, heads] = float_dot(key, rows, numerics, batch=n).reshape(n, n_group, -1)
+        out[:, heads] = float_dot(key, rows, numerics, batch).reshape(n, n_group, -1)
     return out
 
 

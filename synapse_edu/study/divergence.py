@@ -7,12 +7,13 @@ at the end it sets the error of the logits against the margin between the two be
 answers the question that matters: would the token flip?
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import BadArgument
 from ..numerics import CHOICES, Numerics
+from .patching import walk
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,11 @@ class Nudge:
     index: int = 0
     ulps: int = 1
 
-    def applies_to(self, step, position):
-        return (step.name, step.layer, position) == (self.name, self.layer, self.position)
-
-    def apply(self, value):
-        """A copy of `value` with the one element moved."""
-        moved = np.array(value, np.float32)  # the step's shape
+    def __call__(self, step):
+        """What to put in the step's place: a copy with the one element moved, or None."""
+        if (step.name, step.layer, step.position) != (self.name, self.layer, self.position):
+            return None
+        moved = np.array(step.value, np.float32)  # the step's shape
         if not 0 <= self.index < moved.size:
             raise BadArgument(
                 f"Nudge: index {self.index} is outside {self.name}, which has {moved.size} values."
@@ -216,29 +216,12 @@ def run(model, ids, numerics=None, nudge=None, chunks=None):
     start = 0
     for size in sizes:
         if size == 1 and nudge is not None:
-            _walk(model, head[start], cache, start, nudge)
+            walk(model, head[start], cache, nudge)
         elif size:
             model.prefill(head[start : start + size], cache)
         start += size
-    steps = _walk(model, ids[-1], cache, len(head), nudge)
+    steps = walk(model, ids[-1], cache, nudge)
     return steps, np.array(steps[-1].value, np.float32)  # (n_vocab,)
-
-
-def _walk(model, token, cache, position, nudge):
-    """All steps of one token, the nudge applied where it belongs."""
-    walk, steps, answer = model.walk(token, cache), [], None
-    while True:
-        try:
-            step = walk.send(answer)
-        except StopIteration:
-            return steps
-        answer = None
-        if nudge is not None and nudge.applies_to(step, position):
-            answer = nudge.apply(step.value)
-            step = type(step)(
-                **{f.name: getattr(step, f.name) for f in fields(step)} | {"value": answer}
-            )
-        steps.append(step)
 
 
 def diverge(model, ids, a=None, b=None, nudge=None, chunks=None):
@@ -295,45 +278,3 @@ def switches(model, ids, base, target):
             name = " + ".join(changed[: i + 1])
             results.append((name, diverge(model, ids, base, base.replace(**together))))
     return results
-
-
-BIT_FIELDS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
-
-
-def bits(value, format="float32"):
-    """A number's sign, exponent and fraction bits, rounded to `format` (half to even).
-
-    Returns
-    -------
-    sign, exponent, fraction : str
-        Strings of 0 and 1.
-    rounded : float
-        The number that these bits stand for.
-
-    Examples
-    --------
-    >>> bits(1.5, "float16")
-    ('0', '01111', '1000000000', 1.5)
-    """
-    if format not in BIT_FIELDS:
-        raise BadArgument(f"bits: {format!r}; choose one of {', '.join(BIT_FIELDS)}.")
-    n_exponent, n_fraction = BIT_FIELDS[format]
-    with np.errstate(over="ignore"):
-        single = np.float32(value)
-        if format == "float16":
-            half = np.float16(single)
-            pattern, rounded = int(half.view(np.uint16)), float(half)
-        else:
-            pattern, rounded = int(single.view(np.uint32)), float(single)
-    if format == "bfloat16":
-        from ..formats.decode import decode
-        from ..formats.encode import encode
-
-        raw = encode(np.array([single]), "BF16")  # (2,) bytes
-        pattern, rounded = int(raw.view(np.uint16)[0]), float(decode(raw, "BF16")[0])
-    text = format_bits(pattern, 1 + n_exponent + n_fraction)
-    return text[0], text[1 : 1 + n_exponent], text[1 + n_exponent :], rounded
-
-
-def format_bits(pattern, width):
-    return f"{pattern:0{width}b}"

@@ -86,7 +86,9 @@ def test_float32_cache(key):
     """Neither q nor the probabilities are rounded, and AVX2 batches take another path for q·k."""
     name, build, how = key.split(".")
     n = len(arrays(name)["tokens"])
-    sizes = {"step": [1] * n, "batch": [n], "chunks": VARIANTS[name]["chunk_sizes"]}[how]
+    sizes = [1] * n if how == "step" else [n]
+    if how == "chunks":
+        sizes = VARIANTS[name]["chunk_sizes"]
     got = logits_of(name, BUILDS[build].replace(cache="float32"), sizes)
     assert differing(got[-8:], FLOAT32_CACHE[key]) == 0
 

@@ -65,9 +65,9 @@ def scores(q, keys, numerics):
     n, n_head, head_dim = q.shape
     n_group = n_head // len(keys)
     q = _round(q, numerics.q)
-    # The AVX2 build tiles a batch only if its rows lie together in memory.  Queries lie head
-    # inside token; rounding them for a float16 cache copies them together, a float32 one not.
-    batch = n if keys.dtype == np.float16 else 1
+    # The AVX2 build tiles a batch only if a head's queries lie together in memory.  They lie
+    # token by token; rounding them for a float16 cache brings them together, a float32 one not.
+    batch = n if keys.dtype == np.float16 or n_head == 1 else 1
     out = np.empty((n, n_head, keys.shape[1]), F32)  # (n, n_head, n_kv)
     for g, key in enumerate(keys):
         heads = slice(g * n_group, (g + 1) * n_group)
@@ -158,9 +158,10 @@ def weighted_values(probabilities, values, numerics):
     if pad:
         p = np.pad(p, ((0, 0), (0, 0), (0, pad)))
         values = np.pad(values, ((0, 0), (0, pad), (0, 0)))
+    batch = n if values.shape[2] % 4 == 0 else 1  # its tiles are four rows high
     out = np.empty((n, n_head, values.shape[2]), F32)  # (n, n_head, head_dim)
     for g, value in enumerate(values):
         heads = slice(g * n_group, (g + 1) * n_group)
         rows = p[:, heads].reshape(n * n_group, -1)  # (n · n_group, n_kv)
-        out[:, heads] = float_dot(value.T, rows, numerics, batch=n).reshape(n, n_group, -1)
+        out[:, heads] = float_dot(value.T, rows, numerics, batch).reshape(n, n_group, -1)
     return out

@@ -135,7 +135,8 @@ def rope(x, positions, rope, freq_factors, numerics, attn_factor=None):
 
     Notes
     -----
-    llama.cpp: ``rotate_pairs`` (ops.cpp).
+    llama.cpp: ``rotate_pairs`` (ops.cpp).  In its AVX2 build the compiler takes neighbouring
+    pairs two at a time; the last of an odd number is left over, and is not fused.
     """
     if rope.n_rot % 2 or not 0 < rope.n_rot <= x.shape[-1]:
         raise BadArgument(
@@ -151,10 +152,12 @@ def rope(x, positions, rope, freq_factors, numerics, attn_factor=None):
     a, b = x[..., first], x[..., second]  # (n, heads, n_pair)
     out = x.copy()  # (n, heads, head_dim)
     with np.errstate(over="ignore", invalid="ignore"):  # a damaged value may be infinite
+        turned_a, turned_b = a * cos - b * sin, a * sin + b * cos  # (n, heads, n_pair)
         if numerics.fma:
-            out[..., first] = fma(a, cos, -(b * sin))
-            out[..., second] = fma(a, sin, b * cos)
-        else:
-            out[..., first] = a * cos - b * sin
-            out[..., second] = a * sin + b * cos
+            left_over = rope.layout == "normal" and a.shape[-1] % 2
+            fused = slice(0, a.shape[-1] - left_over)
+            a, b, cos, sin = (y[..., fused] for y in (a, b, cos, sin))
+            turned_a[..., fused] = fma(a, cos, -(b * sin))
+            turned_b[..., fused] = fma(a, sin, b * cos)
+    out[..., first], out[..., second] = turned_a, turned_b
     return out

@@ -13,7 +13,7 @@ left_out = []
 
 def pytest_configure():
     # A chapter's quick checks record progress; a test run must not touch the learner's own.
-    os.environ["SYNAPSE_EDU_PROGRESS"] = tempfile.mkdtemp(prefix="synapse-edu-progress-")
+    os.environ["SYNAPSE_PROGRESS"] = tempfile.mkdtemp(prefix="synapse-progress-")
 
 
 def needs_smollm2(item):

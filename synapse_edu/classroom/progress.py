@@ -12,8 +12,8 @@ from platformdirs import user_data_path
 
 
 def path():
-    """The file: under SYNAPSE_HOME, or the user's data folder."""
-    given = os.environ.get("SYNAPSE_HOME")
+    """The file: in the folder SYNAPSE_PROGRESS, or else in the user's data folder."""
+    given = os.environ.get("SYNAPSE_PROGRESS")
     folder = Path(given).expanduser() if given else user_data_path("synapse_edu", appauthor=False)
     return folder / "progress.json"
 

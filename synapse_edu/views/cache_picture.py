@@ -3,29 +3,25 @@
 from .text import safe, short
 
 ROWS = 16  # positions shown, the newest last
-WRITES = {"K": ("k", "k_bias", "k_rope"), "V": ("v", "v_bias")}  # the last of these is stored
 
 
 def written(names, index, layer):
-    """Which of K and V this token has stored in `layer`, once step `index` has been computed.
+    """Whether the token has put its K and V into `layer`'s cache once step `index` is computed.
+
+    Both rows are stored together, as soon as the key is turned.
 
     Parameters
     ----------
     names : list of (str, layer)
         The steps of one pass in order.
     index : int
-        The step that is looked at.
     layer : int
 
     Returns
     -------
-    dict of str → bool
+    bool
     """
-    done = {}
-    for what, steps in WRITES.items():
-        last = max((i for i, (s, at) in enumerate(names) if at == layer and s in steps), default=-1)
-        done[what] = 0 <= last <= index
-    return done
+    return ("k_rope", layer) in names[: index + 1]
 
 
 def cache_html(tokens, position, layer, done, config, itemsize):
@@ -37,7 +33,7 @@ def cache_html(tokens, position, layer, done, config, itemsize):
     position : int
         The token that passes.
     layer : int
-    done : dict
+    done : bool
         As `written` returns it.
     config : Config
     itemsize : int
@@ -50,8 +46,8 @@ def cache_html(tokens, position, layer, done, config, itemsize):
         strong = ' class="se-strong"' if at == position else ""
         name = safe(short(tokens[at], 10))
         body.append(f'<text{strong} x="78" y="{y + 12}" text-anchor="end">{at} {name}</text>')
-        for i, what in enumerate("KV"):
-            body.append(_cell(84 + 54 * i, y, at < position, done[what]))
+        for i in range(2):
+            body.append(_cell(84 + 54 * i, y, at < position, done))
     height = (position + 1 - first) * 18 + 22
     label = f"Cache of layer {layer}: {position} positions stored before this token"
     svg = (

@@ -111,6 +111,13 @@ class View:
         """What a control does: its name, and its new value as the browser gives it."""
         self._show(lambda: self._choose(name, value))
 
+    def later(self):
+        """Compute what was left out to show a step at once; the browser asks for it."""
+        self._show(self._later)
+
+    def _later(self):
+        return self._state
+
     def values(self):
         """The values of the controls by name, for the browser."""
         return {}
@@ -150,7 +157,9 @@ class View:
         return self._widget
 
     def _receive(self, _, content, buffers=None):
-        if "press" in content:
+        if "later" in content:
+            self.later()
+        elif "press" in content:
             self.press(str(content["press"]))
         elif "set" in content:
             self.choose(str(content["set"]), content.get("value"))

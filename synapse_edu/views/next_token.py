@@ -123,7 +123,8 @@ def _svg(shown, state, label):
         full, drawn = bar.model / largest * WIDE, bar.drawn / largest * WIDE
         said = f"{bar.drawn:.3f}" if bar.drawn else "removed"
         body.append(
-            f'<text{strong} x="-6" y="{y + 15}" text-anchor="end">{safe(short(bar.text, 16))}</text>'
+            f'<text{strong} x="-6" y="{y + 15}" text-anchor="end">'
+            f"{safe(short(bar.text, 16))}</text>"
             f'<rect class="se-fill" fill-opacity="0.75" x="0" y="{y + 3}" width="{drawn:.4g}" '
             f'height="16"/>'
             f'<rect class="se-stroke" x="0" y="{y + 1}" width="{full:.4g}" height="20"/>'

@@ -4,25 +4,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import BadArgument
+from ..errors import BadArgument, SynapseError
 from ..model import steps
 from ..model.sampling import log_probabilities, ranked
 from ..model.spec import symbols
 from ..model.trace import Trace
 from ..study.lens import logit_lens, norms, stream
-from .cache_picture import cache_html, written
-from .formula import mathml
 from .frame import View, details, page
+from .step_parts import cache_column, controls, step_html, step_list, titled
 from .stream_picture import stream_svg, stream_table
 from .text import safe, visible
-from .value_table import value_html
 
 KEYS = (
     "Left and right go to the step before and after, Page Up and Page Down to the same step of "
     "the layer before and after, Home and End to the first and the last step, up and down to "
     "another token."
 )
-HEAD_STEPS = ("q_rope", "k_rope", "q_temperature", "attention", "scores", "probabilities")
+STREAM = "<h4>The residual stream"
+LATER = '<p class="se-soft" data-later>What each layer would predict is being computed …</p>'
 
 
 @dataclass(frozen=True)
@@ -95,18 +94,19 @@ def render(trace, state, guesses=None, live=True):
     here = len(states) - 1 if layer is None and state.index else 0 if layer is None else layer
     here += name == "layer_output"
     columns = (
-        f'<div class="se-columns"><div class="se-ops" data-scroll>{_list(trace, state, live)}</div>'
-        f"<div>{_middle(trace, state, spec, layer)}</div>"
-        f"<div>{_cache(trace, state, layer)}</div></div>"
+        '<div class="se-columns">'
+        f'<div class="se-ops" data-scroll>{step_list(trace, state, live)}</div>'
+        f"<div>{step_html(trace, state, spec, layer)}</div>"
+        f"<div>{cache_column(trace, state, layer)}</div></div>"
     )
     bottom = (
-        "<h4>The residual stream: its length after each layer"
+        f"{STREAM}: its length after each layer"
         f"{', and what it would predict there' if guesses else ''}</h4>"
         + stream_svg(norms(states), guesses, here)
         + details("The stream as a table", stream_table(norms(states), guesses))
     )
     parts = {
-        "controls": _controls(trace, state),
+        "controls": controls(trace, state),
         "stage": columns,
         "status": safe(reading(trace, state)),
         "stream": bottom,
@@ -126,94 +126,6 @@ def reading(trace, state):
     )
 
 
-def _list(trace, state, live):
-    """The steps of this layer with what comes before and after the layers."""
-    layer = trace.names[state.index][1]
-    shown = layer if layer is not None else (0 if state.index == 0 else trace.config.n_layer - 1)
-    rows, group = [], None
-    for i, (name, at) in enumerate(trace.names):
-        if at not in (None, shown):
-            continue
-        spec = steps.spec(name)
-        title = spec.group if at is None else f"layer {at}: {spec.group}"
-        if title != group:
-            rows.append(f'<li class="se-head">{safe(title)}</li>')
-            group = title
-        current = ' aria-current="step"' if i == state.index else ""
-        press = f' data-set="index" data-value="{i}"' if live else ""
-        text = f"<b>{safe(name)}</b>" if i == state.index else safe(name)
-        rows.append(f"<li{current}{press}>{text}</li>")
-    return f"<ol>{''.join(rows)}</ol>"
-
-
-def _middle(trace, state, spec, layer):
-    config, p = trace.config, state.position
-    value = trace.value(spec.name, layer, p)
-    inputs = "".join(
-        f'<tr><th scope="row" class="se-tok">{safe(_at(name, layer))}</th>'
-        f'<td class="se-text">{safe(symbols(shape))}</td><td class="se-text">{numbers}</td></tr>'
-        for (name, shape), numbers in zip(
-            spec.inputs, spec.input_shapes(config, p).values(), strict=True
-        )
-    )
-    output = (
-        f'<tr><th scope="row" class="se-tok">→ {safe(spec.name)}</th>'
-        f'<td class="se-text">{safe(symbols(spec.output))}</td>'
-        f'<td class="se-text">{spec.shape(config, p)}</td></tr>'
-    )
-    cpp_name = spec.llama_cpp_name(layer, config.architecture)
-    where = (
-        ("this package", spec.package),
-        ("llama.cpp", spec.llama_cpp + (f", tensor {cpp_name}" if cpp_name else "")),
-        ("the official code", spec.official),
-        ("synapse", spec.synapse),
-    )
-    places = "".join(
-        f'<tr><th scope="row">{who}</th><td class="se-text">{safe(what)}</td></tr>'
-        for who, what in where
-    )
-    per_head = value.ndim > 1 or spec.name in HEAD_STEPS
-    return (
-        f"<h4>{safe(_at(spec.name, layer))}</h4>"
-        f'<div class="se-formula">{mathml(spec.formula)}</div>'
-        f"<p>{safe(spec.what)}</p><p>{safe(spec.why)}</p>"
-        f"<table><tr><th>what</th><th>shape</th><th>numbers</th></tr>{inputs}{output}</table>"
-        f"{value_html(value, 'head' if per_head else 'row')}"
-        + details("Where it is computed", f"<table>{places}</table>")
-    )
-
-
-def _at(name, layer):
-    if "{L}" in name:
-        return name.replace("{L}", str(layer))
-    return name if layer is None or "." in name else f"{name}, layer {layer}"
-
-
-def _cache(trace, state, layer):
-    shown = layer if layer is not None else (0 if state.index == 0 else trace.config.n_layer - 1)
-    done = written(trace.names, state.index, shown)
-    itemsize = 2 if trace.numerics.cache == "float16" else 4
-    return cache_html(trace.tokens, state.position, shown, done, trace.config, itemsize)
-
-
-def _controls(trace, state):
-    options = "".join(
-        f'<option value="{i}"{" selected" if i == state.position else ""}>'
-        f"{i} {safe(visible(token))}</option>"
-        for i, token in enumerate(trace.tokens)
-    )
-    buttons = "".join(
-        f'<button type="button" data-press="{key}">{text}</button>'
-        for key, text in (
-            ("ArrowLeft", "← step"),
-            ("ArrowRight", "step →"),
-            ("PageUp", "layer −"),
-            ("PageDown", "layer +"),
-        )
-    )
-    return f'{buttons}<label>Token <select data-set="position">{options}</select></label>'
-
-
 def lens_guesses(trace, model, position, n=3):
     """The `n` likeliest next tokens from each state of the stream: the logit lens.
 
@@ -223,13 +135,22 @@ def lens_guesses(trace, model, position, n=3):
         One list for each of the n_layer + 1 states, likeliest first.
     """
     logits = logit_lens(stream(trace, position), model.weights, model.config, model.numerics)
-    piece = model.tokenizer.piece
+    piece = _piece_of(model)
     guesses = []
     for row in logits:  # (n_vocab,)
         log_p = log_probabilities(row)  # (n_vocab,)
         best = ranked(row, n).tolist()
         guesses.append([(visible(piece(i)), float(np.exp(log_p[i]))) for i in best])
     return guesses
+
+
+def _piece_of(model):
+    """A function from an id to its bytes; ``#id`` for a model without a usable vocabulary."""
+    try:
+        tokenizer = model.tokenizer
+    except SynapseError:
+        return lambda i: f"#{i}".encode()
+    return lambda i: tokenizer.piece(i, special=True)
 
 
 class TokenStepper(View):
@@ -242,7 +163,7 @@ class TokenStepper(View):
     position : int
         The token to follow; the last one by default.
     lens : bool
-        Whether to show what each layer would predict; needs a vocabulary.
+        Whether to show what each layer would predict.
     """
 
     kind = "stepper"
@@ -259,9 +180,21 @@ class TokenStepper(View):
         super().__init__(StepState(0, position % n))
 
     def _render(self, state, live):
-        if self.lens and state.position not in self._guesses:
-            self._guesses[state.position] = lens_guesses(self.trace, self.model, state.position)
-        return render(self.trace, state, self._guesses.get(state.position), live)
+        guesses = self._guesses.get(state.position)
+        if self.lens and guesses is None:
+            if live and self._guesses:
+                # Scoring a stream takes a while on a large vocabulary.  The step is shown at
+                # once, and the browser asks for the rest when no key has come for a moment.
+                return render(self.trace, state, None, live).replace(STREAM, LATER + STREAM)
+            guesses = lens_guesses(self.trace, self.model, state.position)
+            self._guesses[state.position] = guesses
+        return render(self.trace, state, guesses, live)
+
+    def _later(self):
+        position = self.state.position
+        if self.lens and position not in self._guesses:
+            self._guesses[position] = lens_guesses(self.trace, self.model, position)
+        return self.state
 
     def _move(self, key):
         return move(self.trace, self.state, key)
@@ -276,4 +209,4 @@ class TokenStepper(View):
 
     def __repr__(self):
         name, layer = self.trace.names[self.state.index]
-        return f"TokenStepper({len(self.trace.ids)} tokens, at {_at(name, layer)})"
+        return f"TokenStepper({len(self.trace.ids)} tokens, at {titled(name, layer)})"

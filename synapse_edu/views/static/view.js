@@ -40,6 +40,8 @@ function replacePart(here, there) {
 }
 
 function render({ model, el }) {
+  const send = (content) => model.send(content);
+  let waiting = 0; // timer of what Python computes once no key has come for a moment
   const shown = new Map(); // part name -> the HTML last put there
 
   function draw() {
@@ -62,6 +64,8 @@ function render({ model, el }) {
         if (here) replacePart(here, there);
       }
     }
+    clearTimeout(waiting);
+    if (el.querySelector("[data-later]")) waiting = setTimeout(() => send({ later: true }), 300);
     const values = model.get("values");
     for (const control of el.querySelectorAll("input[data-set], select[data-set]")) {
       const value = values[control.dataset.set];
@@ -70,8 +74,6 @@ function render({ model, el }) {
         control.value = value;
     }
   }
-
-  const send = (content) => model.send(content);
 
   const events = {
     keydown(event) {
@@ -114,6 +116,7 @@ function render({ model, el }) {
   model.on("change:html change:values", draw);
   draw();
   return () => {
+    clearTimeout(waiting);
     window.removeEventListener("keydown", guard, true);
     for (const [name, handler] of Object.entries(events)) el.removeEventListener(name, handler);
     model.off("change:html change:values", draw);

@@ -176,19 +176,19 @@ class _Teller:
         self.owner[thing.name] = taker
 
     # --- what follows from it ------------------------------------------------------------------
-    def tell_owner(self):
-        thing = self.rng.choice(self.things)
+    def tell_owner(self, thing=None):
+        thing = thing or self.rng.choice(self.things)
         owner = self.owner[thing.name]
         self.say("Now", "the", thing.noun, ("belong" if thing.two else "belongs", "agreement"))
         self.say("to", (owner, "possession"), ".")
 
-    def tell_place(self):
-        person = self.rng.choice(self.people)
+    def tell_place(self, person=None):
+        person = person or self.rng.choice(self.people)
         self.say("Where", "is", person, "?", (self.she(person), "agreement"), "is", "in", "the")
         self.say((self.place[person], "place"), ".")
 
-    def tell_colour(self):
-        thing = self.rng.choice(self.things)
+    def tell_colour(self, thing=None):
+        thing = thing or self.rng.choice(self.things)
         self.say("The", thing.noun, self.be(thing), (thing.colour, "colour"), ".")
 
     def tell_like(self):
@@ -205,9 +205,36 @@ class _Teller:
         for _ in range(self.rng.randint(1, 2)):
             self.rng.choice((self.move, self.give))()
         endings = [self.tell_owner, self.tell_place, self.tell_colour, self.tell_like]
-        for ending in self.rng.sample(endings, 3):
+        for ending in self.rng.sample(endings, 4):
             ending()
         return self.story
+
+
+def drill(rng):
+    """A plain exercise in keeping facts apart: three or four facts of one kind, then a question
+    about each.  Training begins with these."""
+    teller = _Teller(rng, held_out=False)
+    teller.people = rng.sample(WOMEN + MEN, rng.randint(3, 4))
+    n = len(teller.people)
+    if rng.random() < 0.4:
+        teller.place = dict(zip(teller.people, rng.sample(PLACES, n), strict=True))
+        for person in teller.people:
+            teller.say(person, "is", "in", "the", teller.place[person], ".")
+        for person in rng.sample(teller.people, n):
+            teller.tell_place(person)
+        return teller.story
+    names = rng.sample(THINGS, n)
+    colours = rng.sample(COLOURS, n)
+    teller.things = [Thing(t, c, rng.random() < 0.3) for t, c in zip(names, colours, strict=True)]
+    if any(is_held_out(p, t) for p, t in zip(teller.people, names, strict=True)):
+        return drill(rng)
+    teller.owner = dict(zip(names, teller.people, strict=True))
+    for person, thing in zip(teller.people, teller.things, strict=True):
+        teller.say(person, "has", *thing.owned.split(), ".")
+    tell = rng.choice((teller.tell_colour, teller.tell_owner))
+    for thing in rng.sample(teller.things, n):
+        tell(thing)
+    return teller.story
 
 
 def story(seed, held_out=False):

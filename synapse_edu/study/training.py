@@ -1,9 +1,10 @@
 """Train the built-in model on the story world: ``python -m synapse_edu.study.training``.
 
 The recipe has four parts.  A curriculum: the first steps hold random sequences that repeat, so
-that heads learn to look back and copy; stories follow.  AdamW with a warm-up and a cosine
-schedule.  A little extra weight on the words that the rules determine.  Gradients clipped to a
-norm of 1.
+that heads learn to look back and copy; then drills, which ask for one fact out of four; then
+stories.  AdamW with a warm-up and a cosine schedule.  Extra weight on the words that the rules
+determine, because most words of a story are free and teach nothing.  Gradients clipped to a norm
+of 1.
 
 Everything follows from the seed: the batch of step s is drawn from (seed, s) alone, so a run that
 is interrupted and resumed ends with the same bits as one that is not, on the same machine with
@@ -45,24 +46,28 @@ class Recipe:
     n_warmup : int
     weight_decay, beta1, beta2, clip : float
     n_repeat : int
-        Steps over which random repeated sequences give way to stories.
+        Steps over which random repeated sequences give way to drills and stories.
+    n_drill, least_drill : int, float
+        Steps over which the share of drills falls from all to `least_drill`.
     rule_weight : float
         Weight in the loss of a word that the rules determine; other words weigh 1.
     seed : int
     """
 
-    n_steps: int = 6000
+    n_steps: int = 8000
     n_batch: int = 16
     n_pos: int = 128
-    learning_rate: float = 3e-3
+    learning_rate: float = 2e-3
     final_rate: float = 1e-4
     n_warmup: int = 200
     weight_decay: float = 0.05
     beta1: float = 0.9
     beta2: float = 0.98
     clip: float = 1.0
-    n_repeat: int = 600
-    rule_weight: float = 2.0
+    n_repeat: int = 500
+    n_drill: int = 4000
+    least_drill: float = 0.1
+    rule_weight: float = 5.0
     seed: int = 1
 
 
@@ -131,8 +136,9 @@ def encode_story(tokenizer, story):
     return [BOS, *ids], [-1, *word]
 
 
-def story_document(tokenizer, rng, recipe):
-    ids, word = encode_story(tokenizer, storyworld.story(rng))
+def story_document(tokenizer, rng, recipe, drills):
+    tell = storyworld.drill if rng.random() < drills else storyworld.story
+    ids, word = encode_story(tokenizer, tell(rng))
     return ids, [recipe.rule_weight if w >= 0 else 1.0 for w in word]
 
 
@@ -147,6 +153,7 @@ def batch(tokenizer, config, recipe, step):
     """The batch of one step, packed: tokens, targets, weights and starts, each (B, T)."""
     rng = random.Random(f"{recipe.seed}/{step}")
     share = max(0.0, 1 - step / recipe.n_repeat) if recipe.n_repeat else 0.0
+    drills = max(recipe.least_drill, 1 - step / recipe.n_drill) if recipe.n_drill else 0.0
     shape = (recipe.n_batch, recipe.n_pos + 1)
     tokens, weights = np.zeros(shape, np.int64), np.zeros(shape, F32)  # (B, T + 1) each
     starts = np.zeros(shape, np.int64)  # (B, T + 1)
@@ -156,7 +163,7 @@ def batch(tokenizer, config, recipe, step):
             if rng.random() < share:
                 ids, weight = repeat_document(rng, config.n_vocab)
             else:
-                ids, weight = story_document(tokenizer, rng, recipe)
+                ids, weight = story_document(tokenizer, rng, recipe, drills)
             n = min(len(ids), shape[1] - at)
             tokens[row, at : at + n], weights[row, at : at + n] = ids[:n], weight[:n]
             starts[row, at : at + n] = at

@@ -66,7 +66,7 @@ _ANY_CONTRACTION = (
     "contraction ('s 'T 're …)",
     "'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]",
 )
-_LETTERS = ("letters, one other character before", rf"[^\r\n{_L}{_N}]?[{_L}]+")
+_LETTERS = ("letters, after at most one other character", rf"[^\r\n{_L}{_N}]?[{_L}]+")
 _LINES = ("white space up to line ends", r"\s*[\r\n]+")
 _SPACES = ("white space, but for the last before a word", r"\s+(?!\S)")
 _LAST_SPACE = ("white space", r"\s+")
@@ -74,9 +74,9 @@ _SYMBOLS_LINES = ("symbols, then line ends", rf" ?[^\s{_L}{_N}]+[\r\n]*")
 
 _GPT2 = _stage(
     _LOWER_CONTRACTION,
-    ("letters, one space before", rf" ?[{_L}]+"),
-    ("numbers, one space before", rf" ?[{_N}]+"),
-    ("symbols, one space before", rf" ?[^\s{_L}{_N}]+"),
+    ("letters, after at most one space", rf" ?[{_L}]+"),
+    ("numbers, after at most one space", rf" ?[{_N}]+"),
+    ("symbols, after at most one space", rf" ?[^\s{_L}{_N}]+"),
     _SPACES,
     _LAST_SPACE,  # absent from the published string, but applied by every implementation
 )

@@ -3,7 +3,7 @@
 import sys
 
 from ..errors import BadArgument, TokenizerProblem
-from . import pieces
+from . import explain, pieces
 from .attributes import CONTROL, UNKNOWN
 from .bpe import BytePairEncoder
 from .special import partition
@@ -74,7 +74,7 @@ class Tokenizer:
             For a code point above U+10FFFF, a byte that has no token in an SPM vocabulary, and
             a vocabulary that wants a begin or end token but names none.
         """
-        out = self._ends(add_special, "bos")
+        out = self.ends(add_special, "bos")
         for fragment, raw, prefix in self.fragments(as_bytes(text), parse_special):
             if fragment.token is None:
                 out += self.encoder.encode(raw, prefix)
@@ -90,7 +90,7 @@ class Tokenizer:
             yield fragment, raw[fragment.start : fragment.end], prefix
             prefix = self.vocabulary.add_space_prefix and fragment.token is not None
 
-    def _ends(self, add_special, role):
+    def ends(self, add_special, role):
         """[id] of the begin or end token if it is to be added, else []."""
         v = self.vocabulary
         if not (add_special and (v.add_bos if role == "bos" else v.add_eos)):
@@ -103,18 +103,23 @@ class Tokenizer:
         return [v.roles[role]]
 
     def _finish(self, out, add_special):
-        if self._ends(add_special, "bos") and out[1:2] == out[:1]:
+        if self.ends(add_special, "bos") and out[1:2] == out[:1]:
             self._note(
                 "The text already began with the begin token, and another was put in front: the "
                 "ids now start with two. Encode such a text with add_special=False."
             )
-        return out + self._ends(add_special, "eos")
+        return out + self.ends(add_special, "eos")
 
     def _note(self, sentence):
         if sentence not in self.notes:
             self.notes.append(sentence)
             if self._say:
                 self._say(sentence)
+
+    def explain(self, text, add_special=True, parse_special=False):
+        """Why `encode` gives these ids: an `explain.Explanation` with `.ids`, `.table()`,
+        `.replay()` and `.units`; takes up to 100 000 bytes."""
+        return explain.explain(self, as_bytes(text), add_special, parse_special)
 
     @property
     def newline_id(self):

@@ -81,3 +81,16 @@ def decode_lenient(raw):
 def encode_lenient(text):
     """UTF-8 of `text`, surrogates included: what llama.cpp writes for each code point."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def code_point_ends(raw):
+    """Where each code point of `decode_lenient(raw)` ends in `raw`: a list of byte offsets.
+
+    >>> code_point_ends("aé".encode() + b"\\xff")
+    [1, 3, 4]
+    """
+    ends, at = [], 0
+    while at < len(raw):
+        at = at + 1 if raw[at] < 0x80 else _one_sequence(raw, at)[1]
+        ends.append(at)
+    return ends

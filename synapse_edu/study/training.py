@@ -45,27 +45,28 @@ class Recipe:
         Peak, and where the cosine ends.
     n_warmup : int
     weight_decay, beta1, beta2, clip : float
-    n_repeat : int
-        Steps over which random repeated sequences give way to drills and stories.
+    n_repeat, least_repeat : int, float
+        Steps over which the share of random repeated sequences falls from 0.7 to the least.
     n_drill, least_drill : int, float
-        Steps over which the share of drills falls from all to `least_drill`.
+        Steps over which the share of drills among the rest falls from all to the least.
     rule_weight : float
         Weight in the loss of a word that the rules determine; other words weigh 1.
     seed : int
     """
 
-    n_steps: int = 8000
+    n_steps: int = 7000
     n_batch: int = 16
     n_pos: int = 128
-    learning_rate: float = 2e-3
+    learning_rate: float = 3e-3
     final_rate: float = 1e-4
     n_warmup: int = 200
     weight_decay: float = 0.05
     beta1: float = 0.9
     beta2: float = 0.98
     clip: float = 1.0
-    n_repeat: int = 500
-    n_drill: int = 4000
+    n_repeat: int = 2000
+    least_repeat: float = 0.05
+    n_drill: int = 3500
     least_drill: float = 0.1
     rule_weight: float = 5.0
     seed: int = 1
@@ -152,8 +153,8 @@ def repeat_document(rng, n_vocab):
 def batch(tokenizer, config, recipe, step):
     """The batch of one step, packed: tokens, targets, weights and starts, each (B, T)."""
     rng = random.Random(f"{recipe.seed}/{step}")
-    share = max(0.0, 1 - step / recipe.n_repeat) if recipe.n_repeat else 0.0
-    drills = max(recipe.least_drill, 1 - step / recipe.n_drill) if recipe.n_drill else 0.0
+    share = max(recipe.least_repeat, 0.7 * (1 - step / max(1, recipe.n_repeat)))
+    drills = max(recipe.least_drill, 1 - step / max(1, recipe.n_drill))
     shape = (recipe.n_batch, recipe.n_pos + 1)
     tokens, weights = np.zeros(shape, np.int64), np.zeros(shape, F32)  # (B, T + 1) each
     starts = np.zeros(shape, np.int64)  # (B, T + 1)

@@ -68,9 +68,13 @@ def _number(answer, right, rtol, atol):
     if type(answer) not in (int, float) and not isinstance(answer, np.integer | np.floating):
         return Verdict(WRONG_TYPE, f"The answer is a number; yours is a {type(answer).__name__}.")
     mine, target = float(answer), float(right)
-    whole = isinstance(right, numbers.Integral)
-    allowed = 0.0 if whole else atol + rtol * abs(target)
-    if abs(mine - target) <= allowed:
+    if isinstance(right, numbers.Integral):
+        # Beyond 2⁵³ two whole numbers can be the same float, so those are not compared.
+        exact = int(answer) if isinstance(answer, int | np.integer) else mine
+        same = exact == int(right)
+    else:
+        same = abs(mine - target) <= atol + rtol * abs(target)
+    if same:
         return Verdict(RIGHT, "Right.")
     return Verdict(WRONG_NUMBERS, f"{answer:,} is not the answer; {_how_far(mine, target)}.")
 

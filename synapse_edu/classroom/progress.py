@@ -22,9 +22,15 @@ def load():
     """Name → {"status": …, "tries": …}; empty if there is none, or it cannot be read."""
     try:
         found = json.loads(path().read_text(encoding="utf-8"))
-        return {k: v for k, v in found.items() if isinstance(v, dict)}
+        return {k: v for k, v in found.items() if _is_record(v)}
     except (OSError, ValueError, AttributeError):
         return {}
+
+
+def _is_record(v):
+    return (
+        isinstance(v, dict) and isinstance(v.get("status"), str) and isinstance(v.get("tries"), int)
+    )
 
 
 def note(name, status):
@@ -35,7 +41,7 @@ def note(name, status):
     before = kept.get(name, {})
     if before.get("status") == "right":
         status = "right"
-    kept[name] = {"status": status, "tries": int(before.get("tries", 0)) + 1}
+    kept[name] = {"status": status, "tries": before.get("tries", 0) + 1}
     try:
         target = path()
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,6 @@ register(
             f"{SMOL.n_head} query heads, {SMOL.n_head_kv} key/value heads.",
         ),
         mistakes=lambda: [
-            (SMOL.n_head_kv + 3, "this is not a quotient of the two numbers"),
             (SMOL.n_head, "this is the number of all query heads"),
             (SMOL.n_head - SMOL.n_head_kv, "this is the difference, not the quotient"),
         ],

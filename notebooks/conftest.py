@@ -5,7 +5,7 @@ import tempfile
 
 TAG = "smollm2"
 SENTENCE = (
-    "{} chapter cells need SmolLM2 and were left out, because it could not be fetched: {} "
+    "{} chapter cell(s) need SmolLM2 and were left out, because it could not be fetched: {} "
     "Fetch it with `synapse-edu models get smollm2`."
 )
 left_out = []

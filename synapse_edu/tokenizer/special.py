@@ -10,7 +10,7 @@ is by plain bytes, inside words too.  llama.cpp: `tokenizer_st_partition`.
 
 from typing import NamedTuple
 
-from .attributes import LSTRIP, RSTRIP
+from .attributes import CONTROL, LSTRIP, RSTRIP, UNKNOWN
 
 _WHITE = b" \t\n\v\f\r"  # the C locale's isspace
 
@@ -23,7 +23,7 @@ class Fragment(NamedTuple):
     token: int | None
 
 
-def partition(raw, special):
+def partition(raw, special, typed=b""):
     """Cut `raw` into special tokens and the plain text between them.
 
     Parameters
@@ -31,6 +31,8 @@ def partition(raw, special):
     raw : bytes
     special : list of (id, text, attribute bits)
         In the order of search, longest text first.
+    typed : bytes, optional
+        Where it is 1, somebody typed that byte of `raw`: no control token is found there.
 
     Returns
     -------
@@ -39,10 +41,11 @@ def partition(raw, special):
     """
     fragments = [Fragment(0, len(raw), None)] if raw else []
     for token, text, bits in _occurring(raw, special):
+        own = typed if bits & (CONTROL | UNKNOWN) else b""
         cut = []
         for fragment in fragments:
             if fragment.token is None:
-                cut += _cut(raw, fragment, token, text, bits)
+                cut += _cut(raw, fragment, token, text, bits, own)
             else:
                 cut.append(fragment)
         fragments = cut
@@ -63,10 +66,18 @@ def _occurring(raw, special):
             yield entry
 
 
-def _cut(raw, fragment, token, text, bits):
+def _find(raw, text, start, end, typed):
+    """Where `text` first stands without a typed byte in it, or -1."""
+    at = raw.find(text, start, end)
+    while at >= 0 and (last := typed.rfind(1, at, at + len(text))) >= 0:
+        at = raw.find(text, last + 1, end)
+    return at
+
+
+def _cut(raw, fragment, token, text, bits, typed):
     """The fragment's parts around each occurrence of `text`, leftmost first."""
     start, end, _ = fragment
-    while start < end and (at := raw.find(text, start, end)) >= 0:
+    while start < end and (at := _find(raw, text, start, end, typed)) >= 0:
         left, right = at, at + len(text)
         while bits & LSTRIP and left > start and raw[left - 1] in _WHITE:
             left -= 1

@@ -3,7 +3,7 @@
 import sys
 
 from ..errors import BadArgument, TokenizerProblem
-from . import explain, pieces
+from . import chat, explain, pieces
 from .attributes import CONTROL, UNKNOWN
 from .bpe import BytePairEncoder
 from .special import partition
@@ -74,19 +74,24 @@ class Tokenizer:
             For a code point above U+10FFFF, a byte that has no token in an SPM vocabulary, and
             a vocabulary that wants a begin or end token but names none.
         """
-        out = self.ends(add_special, "bos")
-        for fragment, raw, prefix in self.fragments(as_bytes(text), parse_special):
+        parts = self.fragments(as_bytes(text), parse_special)
+        return self._finish(self.ends(add_special, "bos") + self._encode(parts), add_special)
+
+    def _encode(self, parts):
+        out = []
+        for fragment, raw, prefix in parts:
             if fragment.token is None:
                 out += self.encoder.encode(raw, prefix)
             else:
                 out.append(fragment.token)
-        return self._finish(out, add_special)
+        return out
 
-    def fragments(self, raw, parse_special):
-        """(Fragment, its bytes, whether a space goes in front) for each part of the text."""
+    def fragments(self, raw, parse_special, typed=b""):
+        """(Fragment, its bytes, whether a space goes in front) for each part of the text; for
+        `typed` see `special.partition`."""
         special = self._special if parse_special else self._always_special
         prefix = self.vocabulary.add_space_prefix
-        for fragment in partition(raw, special):
+        for fragment in partition(raw, special, typed):
             yield fragment, raw[fragment.start : fragment.end], prefix
             prefix = self.vocabulary.add_space_prefix and fragment.token is not None
 
@@ -115,6 +120,37 @@ class Tokenizer:
             self.notes.append(sentence)
             if self._say:
                 self._say(sentence)
+
+    def render_chat(self, messages, template=None, **options):
+        """A chat as the text that the file's template makes of it; `chat.render` has the
+        parameters (``tools``, ``add_generation_prompt``, …)."""
+        return chat.render(self.vocabulary, messages, template, **options).text
+
+    def apply_chat_template(self, messages, template=None, **options):
+        """Ids of a chat.
+
+        Only what the template itself writes can become a control token, never what a message
+        spells; the ids begin with one begin token, or with none where the family has none.
+
+        Parameters
+        ----------
+        messages : list of dict
+            ``[{"role": "user", "content": "Hi"}]``.
+        template : str, optional
+            A template, or the name of one in the file; see `chat.render`.
+        **options
+            ``tools``, ``add_generation_prompt`` (True), ``now``, and the template's variables.
+
+        Returns
+        -------
+        list of int
+        """
+        rendered = chat.render(self.vocabulary, messages, template, **options)
+        ids = self._encode(self.fragments(as_bytes(rendered.text), True, rendered.typed))
+        begin = self.vocabulary.roles["bos"]
+        while begin is not None and ids[:2] == [begin, begin]:
+            del ids[0]
+        return ids if ids[:1] == [begin] else self.ends(True, "bos") + ids
 
     def explain(self, text, add_special=True, parse_special=False):
         """Why `encode` gives these ids: an `explain.Explanation` with `.ids`, `.table()`,

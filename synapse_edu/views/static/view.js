@@ -91,6 +91,8 @@ function render({ model, el }) {
       if (control) send({ set: control.dataset.set, value: control.value });
     },
     click(event) {
+      const copy = event.target.closest("[data-copy]");
+      if (copy) return navigator.clipboard?.writeText(copy.dataset.copy);
       const press = event.target.closest("[data-press]");
       if (press) return send({ press: press.dataset.press });
       const choice = event.target.closest("[data-set][data-value]");

@@ -195,6 +195,9 @@ def jupyter_arguments(folder, browser=True, port=None):
 def run_jupyter(arguments):
     """Run JupyterLab in this process until it is stopped.  The kernel is this Python's own."""
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    # Kernels inherit this.  The products here are small: more BLAS threads than free cores make
+    # them ten times slower, and a class shares one server.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from jupyterlab.labapp import main
     except ImportError:

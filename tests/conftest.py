@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+# Before NumPy is imported, and for the kernels of the chapters: see lab.run_jupyter.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -1,6 +1,7 @@
 """Train the built-in model on the story world: ``python -m synapse_edu.study.training``.
 
-The recipe has four parts.  A curriculum: the first steps hold random sequences that repeat, so
+The recipe has five parts.  A start at which the heads of the first layer look a few tokens back
+(`look_back`).  A curriculum: the first steps hold random sequences that repeat, so
 that heads learn to look back and copy; then drills, which ask for one fact out of four; then
 stories.  AdamW with a warm-up and a cosine schedule.  Extra weight on the words that the rules
 determine, because most words of a story are free and teach nothing.  Gradients clipped to a norm
@@ -54,7 +55,7 @@ class Recipe:
     seed : int
     """
 
-    n_steps: int = 7000
+    n_steps: int = 5000
     n_batch: int = 16
     n_pos: int = 128
     learning_rate: float = 3e-3
@@ -64,9 +65,9 @@ class Recipe:
     beta1: float = 0.9
     beta2: float = 0.98
     clip: float = 1.0
-    n_repeat: int = 2000
+    n_repeat: int = 800
     least_repeat: float = 0.05
-    n_drill: int = 3500
+    n_drill: int = 2500
     least_drill: float = 0.1
     rule_weight: float = 5.0
     seed: int = 1
@@ -115,7 +116,34 @@ def initial(config, seed):
         p[at + "attn_v"], p[at + "attn_output"] = normal(kv, d), normal(d, q, branch)
         p[at + "ffn_gate"], p[at + "ffn_up"] = normal(f, d), normal(f, d)
         p[at + "ffn_down"] = normal(d, f, branch)
+    look_back(p, config, rng)
     return p
+
+
+def look_back(p, config, rng):
+    """Let the heads of layer 0 begin by looking 1, 2, 3, … tokens back.
+
+    From a purely random start, heads that look back take millions of tokens to form, and nothing
+    that copies can be learned before.  All embeddings get one common direction c.  W_k turns c
+    into a vector u, and W_q of head h turns it into u rotated by h + 1 positions, so that q·k is
+    largest where the key stands h + 1 tokens before the query.  Training is free to undo it.
+    """
+    c = rng.standard_normal(config.n_embd)  # (n_embd,)
+    c = (c / np.linalg.norm(c)).astype(F32)
+    p["token_embd"] += F32(0.5) * c
+    hd, n_fast = config.head_dim, min(4, config.head_dim // 2)
+    theta = config.rope.freq_base ** (-2.0 * np.arange(n_fast) / hd)  # (n_fast,): the fast pairs
+    for head in range(config.n_head):
+        angle = -(head + 1) * theta  # (n_fast,)
+        q, k = np.zeros(hd, F32), np.zeros(hd, F32)  # (hd,) each
+        q[0 : 2 * n_fast : 2], q[1 : 2 * n_fast : 2] = np.cos(angle), np.sin(angle)
+        k[0 : 2 * n_fast : 2] = 1
+        size = F32(1.5 / np.sqrt(n_fast))
+        rows = slice(head * hd, (head + 1) * hd)
+        p["blk.0.attn_q"][rows] += size * np.outer(q, c)
+        if head % config.n_group == 0:
+            group = head // config.n_group
+            p["blk.0.attn_k"][group * hd : (group + 1) * hd] += size * np.outer(k, c)
 
 
 # --- batches -----------------------------------------------------------------------------------

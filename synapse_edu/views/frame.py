@@ -38,7 +38,9 @@ def page(kind, label, parts, keys="", live=True):
     live : bool
         False: without controls, focus and keys, for a reader without a kernel.
     """
-    html = [f'<div class="se-view se-{kind}" role="group" aria-label="{safe(label)}">']
+    # Jupyter sets text between dollar signs as a formula; a token may be a dollar sign.
+    classes = f"se-view se-{kind} mathjax_ignore tex2jax_ignore"
+    html = [f'<div class="{classes}" role="group" aria-label="{safe(label)}">']
     for name, content in parts.items():
         if name == "controls":
             if live:

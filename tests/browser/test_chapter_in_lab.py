@@ -46,3 +46,22 @@ def test_chapter_02_runs_and_its_views_answer_the_keyboard(open_notebook):
     before, after = redrawn(page, heatmap, "heatmap", "PageUp")
     assert before.split("data-grid")[1] != after.split("data-grid")[1]
     assert page.problems == []
+
+
+def test_stored_pictures_are_shown_before_anything_runs(open_notebook):
+    page = open_notebook(CHAPTER, run=False)
+    picture = page.locator(".jp-RenderedHTML .se-heatmap svg[data-grid]")
+    for _ in range(60):
+        if picture.count():
+            break
+        page.evaluate(
+            "document.querySelector('.jp-WindowedPanel-outer, .jp-Notebook').scrollBy(0, 700)"
+        )
+        page.wait_for_timeout(150)
+    picture.first.scroll_into_view_if_needed()
+    assert picture.first.is_visible()
+    # The stylesheet came along: the chapter's copy is trusted.
+    framed = "(e) => getComputedStyle(e.closest('.se-view')).borderTopStyle"
+    assert picture.first.evaluate(framed) == "solid"
+    assert page.locator("text=Error displaying widget").count() == 0
+    assert page.problems == []

@@ -26,13 +26,12 @@ KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language":
 
 def execute(notebook, folder, progress=lambda text: None):
     """Run every cell of `notebook` in place, in a fresh kernel started in `folder`."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     done = 0
 
     def count(**_):
         nonlocal done
         done += 1
-        progress(f"{done} of {len(code)} cells")
+        progress(f"{done} of {len(notebook.cells)} cells")
 
     client = NotebookClient(
         notebook,

@@ -8,6 +8,7 @@ answers the question that matters: would the token flip?
 """
 
 from dataclasses import dataclass
+from dataclasses import replace as _replace
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def ulp_distance(a, b):
     """
 
     def ordered(x):
-        bits = np.ascontiguousarray(x, np.float32).view(np.int32).astype(np.int64)
+        bits = np.array(x, np.float32).view(np.int32).astype(np.int64)
         return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # same shape; monotonic in x
 
     return np.abs(ordered(a) - ordered(b))  # same shape
@@ -221,6 +222,12 @@ def run(model, ids, numerics=None, nudge=None, chunks=None):
             model.prefill(head[start : start + size], cache)
         start += size
     steps = walk(model, ids[-1], cache, nudge)
+    if nudge is not None:  # show the moved value where it was put
+        moved = [nudge(step) for step in steps]
+        steps = [
+            step if value is None else _replace(step, value=value)
+            for step, value in zip(steps, moved, strict=True)
+        ]
     return steps, np.array(steps[-1].value, np.float32)  # (n_vocab,)
 
 

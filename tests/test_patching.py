@@ -77,3 +77,5 @@ def test_head_measures():
 
     assert patching.looks_back(Fixed(), 0).tolist() == [1, pytest.approx(1 / 8)]
     assert patching.induces(Fixed(), 0, period=4).tolist() == [0, 1]
+    assert patching.induces(Fixed(), 0, period=5, ahead=2).tolist() == [0, 1]
+    assert patching.looks_back(Fixed(), 0, by=3)[1] == 1

@@ -171,18 +171,22 @@ def head_effects(model, prompts):
     return effects
 
 
-def looks_back(trace, layer):
-    """How much each head looks at the token just before: mean probability, (n_head,)."""
+def looks_back(trace, layer, by=1):
+    """How much each head looks at the token `by` places before: mean probability, (n_head,)."""
     p = trace.attention(layer)  # (n_head, T, T)
-    return np.diagonal(p, -1, 1, 2).mean(-1)
+    return np.diagonal(p, -by, 1, 2).mean(-1)
 
 
-def induces(trace, layer, period):
-    """How much each head looks at what followed the same token one period earlier: (n_head,).
+def induces(trace, layer, period, ahead=1):
+    """How much each head looks at what followed the same token earlier: (n_head,).
 
-    The trace must be of a sequence that repeats every `period` tokens after the begin token
-    (an induction head; Olsson et al., 2022).
+    The trace must be of a sequence that repeats every `period` tokens after the begin token.  A
+    head that looks `ahead` places after each earlier occurrence of the present token knows what
+    came next then: an induction head (Olsson et al., 2022).
     """
     p = trace.attention(layer)  # (n_head, T, T)
-    rows = np.arange(period + 1, p.shape[1])  # tokens whose like has been seen before
-    return p[:, rows, rows - period + 1].mean(-1)
+    total, rows = 0.0, range(period + 1 + ahead, p.shape[1])  # tokens seen at least once before
+    for t in rows:
+        earlier = [t - k + ahead for k in range(period, t, period)]
+        total = total + p[:, t, earlier].sum(-1)
+    return total / len(rows)

@@ -81,9 +81,7 @@ def _add_lab(commands):
         "replaces the copies you have not edited and never one that you have. Delete a copy to "
         "get the chapter afresh.",
     )
-    command.add_argument(
-        "--no-browser", action="store_true", help="only print the address to open"
-    )
+    command.add_argument("--no-browser", action="store_true", help="only print the address to open")
     command.add_argument("--port", type=_port, help="port to serve on (otherwise 8888 or the next)")
     place = command.add_mutually_exclusive_group()
     place.add_argument(

@@ -122,7 +122,8 @@ class Config:
             n_ctx_orig=more["n_ctx"],
         )
         return cls(
-            architecture, n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab, more["n_ctx"],
+            architecture, n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab,
+            more["n_ctx"],
             rms_eps=eps, tied=tied, rope=rope, rope_freqs=more.get("rope_freqs", False), name=name,
         )  # fmt: skip
 

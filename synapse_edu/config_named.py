@@ -10,7 +10,7 @@ LLAMA_1 = dict(freq_base=10000.0, n_ctx=2048)
 LLAMA_2 = dict(freq_base=10000.0, n_ctx=4096)
 LLAMA_3 = dict(freq_base=500000.0, n_ctx=8192)
 LLAMA_31 = dict(freq_base=500000.0, n_ctx=131072, rope_freqs=True)
-MISTRAL = dict(n_ctx=32768)
+MISTRAL = dict(freq_base=1e6, n_ctx=32768)
 
 SIZES = {
     "llama-7b": (32, 4096, 32, 32, 128, 11008, 32000, 1e-6, False, LLAMA_1),
@@ -46,8 +46,8 @@ SIZES = {
     "mistral-7b-v0.1": (
         32, 4096, 32, 8, 128, 14336, 32000, 1e-5, False, dict(freq_base=10000.0, n_ctx=32768),
     ),
-    "mistral-7b-v0.2": (32, 4096, 32, 8, 128, 14336, 32000, 1e-5, False, dict(freq_base=1e6) | MISTRAL),
-    "mistral-7b-v0.3": (32, 4096, 32, 8, 128, 14336, 32768, 1e-5, False, dict(freq_base=1e6) | MISTRAL),
+    "mistral-7b-v0.2": (32, 4096, 32, 8, 128, 14336, 32000, 1e-5, False, MISTRAL),
+    "mistral-7b-v0.3": (32, 4096, 32, 8, 128, 14336, 32768, 1e-5, False, MISTRAL),
     "mistral-nemo": (
         40, 5120, 32, 8, 128, 14336, 131072, 1e-5, False, dict(freq_base=1e6, n_ctx=131072),
     ),

@@ -80,7 +80,7 @@ class Numerics:
 
     @staticmethod
     def named(name):
-        """The preset `name`: ``"textbook"``, ``"llama.cpp"``, ``"synapse"``, ``"llama.cpp-avx2"``."""
+        """The preset `name`, one of `PRESETS`; a Numerics is returned as it is."""
         if isinstance(name, Numerics):
             return name
         try:

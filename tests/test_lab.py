@@ -24,9 +24,7 @@ def notebook(*sources, output=None):
         }
         for i, source in enumerate(sources)
     ]
-    return json.dumps(
-        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    ).encode()
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ class ModelArgs:
 
     @property
     def ffn_dim(self):
-        """Width of the feed-forward layer: two thirds of 4·dim, times the multiplier, rounded up."""
+        """Width of the feed-forward layer: 2/3 of 4·dim, times the multiplier, rounded up."""
         width = int(2 * (4 * self.dim) / 3)
         if self.ffn_dim_multiplier is not None:
             width = int(self.ffn_dim_multiplier * width)
@@ -73,8 +73,8 @@ class ModelArgs:
     def check(self):
         if not 1 <= self.max_seq_len <= LONGEST:
             raise BadArgument(
-                f"max_seq_len must be between 1 and {LONGEST}, got {self.max_seq_len}. The official "
-                f"code of April 2024 stops at {LONGEST}; Llama 3.1's 128K came later."
+                f"max_seq_len must be between 1 and {LONGEST}, not {self.max_seq_len}. The code "
+                f"of April 2024 stops at {LONGEST}; Llama 3.1's 128K came later."
             )
         if self.dim % self.n_heads or self.n_heads % self.kv_heads:
             raise BadArgument("dim must be a multiple of n_heads, and n_heads of n_kv_heads.")

@@ -100,7 +100,7 @@ def story_config(n_vocab, n_layer=4):
 
 
 def initial(config, seed):
-    """Initial parameters: normal, scaled by the inputs a unit has; the residual branches smaller."""
+    """Initial parameters: normal, scaled by a unit's inputs; the residual branches smaller."""
     rng = np.random.default_rng(seed)
 
     def normal(n_out, n_in, scale=1.0):

@@ -49,7 +49,8 @@ def render(config):
     )
     return (
         f"<style>{stylesheet()}</style>"
-        f'<div class="se-view se-block" role="group" aria-label="The shape of the model">{svg}</div>'
+        '<div class="se-view se-block" role="group" aria-label="The shape of the model">'
+        f"{svg}</div>"
     )
 
 

@@ -123,7 +123,8 @@ def _row(s, state, chosen):
     chips = "".join(_chip(i, raw) for i, raw in s.tokens[:CHIPS])
     more = f"<p>and {len(s.tokens) - CHIPS} more tokens</p>" if len(s.tokens) > CHIPS else ""
     count = f"{len(s.tokens)} token{'' if len(s.tokens) == 1 else 's'}"
-    return f'<h4>{safe(s.name)}: {count}{mark} {copy}</h4><div class="se-chips" dir="ltr">{chips}</div>{more}'
+    heading = f"<h4>{safe(s.name)}: {count}{mark} {copy}</h4>"
+    return f'{heading}<div class="se-chips" dir="ltr">{chips}</div>{more}'
 
 
 def _chip(i, raw):

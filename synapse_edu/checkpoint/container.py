@@ -246,7 +246,8 @@ def _alignment(metadata, name):
     value = metadata.get("general.alignment", np.uint32(32))
     if not isinstance(value, np.uint32) or value == 0 or value & (value - np.uint32(1)):
         raise FileProblem(
-            f"{name}: metadata key 'general.alignment' must be a 32-bit power of two, not {value!r}."
+            f"{name}: metadata key 'general.alignment' must be a 32-bit power of two, "
+            f"not {value!r:.40}."
         )
     return int(value)
 

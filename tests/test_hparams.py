@@ -90,6 +90,26 @@ def test_refusals_name_the_key(name):
         config(**{name: value})
 
 
+class Table:
+    shape = (7, 64)
+
+
+def test_the_vocabulary_must_match_the_table():
+    m = metadata(vocab_size=np.uint32(99))
+    with pytest.raises(FileProblem, match="7 rows.*10 tokens"):
+        config_from_metadata(m, {"token_embd.weight": Table})
+    del m["tokenizer.ggml.tokens"]
+    assert config_from_metadata(m, {"token_embd.weight": Table}).n_vocab == 7
+    assert config_from_metadata(m, {}).n_vocab == 99
+
+
+def test_no_claim_costs_time():
+    """A count of layers that no file can hold is refused before anything is made for each."""
+    with pytest.raises(FileProblem, match="block_count = 2147483647 is out of range"):
+        config(block_count=np.uint32(2**31 - 1))
+    assert config(block_count=np.uint32(512)).n_layer == 512
+
+
 def test_other_architectures():
     with pytest.raises(UnsupportedModel, match="gemma"):
         config_from_metadata({"general.architecture": "gemma"}, {})

@@ -7,7 +7,7 @@ from synapse_edu.checkpoint.container import open_container
 from synapse_edu.checkpoint.hparams import config_from_metadata
 from synapse_edu.checkpoint.weights import load_weights, nbytes
 from synapse_edu.checkpoint.writer import write_gguf
-from synapse_edu.errors import BadArgument, SynapseError
+from synapse_edu.errors import BadArgument, FileProblem, SynapseError
 from synapse_edu.formats.matrix import Matrix
 
 
@@ -92,9 +92,49 @@ def test_refusals_name_the_tensor(tmp_path, golden, name, value, message):
         reopened(tmp_path / "x.gguf", metadata, tensors)
 
 
+def test_the_writer_keeps_alignment_and_makes_one_file_of_shards(tmp_path):
+    metadata = {
+        "general.architecture": "llama",
+        "general.alignment": np.uint32(64),
+        "split.count": np.uint16(3),
+        "a.none": np.array([], np.int32),
+        "a.no_words": [],
+        "a.flags": np.array([True, False]),
+        "a.words": ["ü", b"\xff"],
+        "a.big": np.uint64(2**63),
+    }
+    tensors = {"a": np.arange(3, dtype=np.float32), "b": np.ones(5, np.float32)}
+    write_gguf(tmp_path / "x.gguf", metadata, tensors)
+    c = open_container(tmp_path / "x.gguf")
+    assert c.alignment == 64 and c.tensors["b"].start % 64 == 0
+    assert c.raw("a").view("<f4").tolist() == [[0, 1, 2]]
+    assert c.raw("b").view("<f4").tolist() == [[1] * 5]
+    assert c.metadata["a.words"].tolist() == ["ü".encode(), b"\xff"]
+    assert c.metadata["a.flags"].tolist() == [True, False] and c.metadata["a.big"] == 2**63
+    assert not {"split.count", "a.none", "a.no_words"} & c.metadata.keys()
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    import gguf
+
+    path = tmp_path / "x.gguf"
+    write_gguf(path, {"general.architecture": "llama"}, {"a": np.ones(3, np.float32)})
+    before = path.read_bytes()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gguf.GGUFWriter, "write_tensors_to_file", full)
+    with pytest.raises(FileProblem, match="No space left"):
+        write_gguf(path, {"general.architecture": "llama"}, {"a": np.zeros(3, np.float32)})
+    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["x.gguf"]
+
+
 def test_the_writer_refuses_what_has_no_type(tmp_path):
     with pytest.raises(BadArgument, match="general.architecture"):
         write_gguf(tmp_path / "x.gguf", {}, {})
     with pytest.raises(BadArgument, match="a.b is a int"):
         write_gguf(tmp_path / "x.gguf", {"general.architecture": "llama", "a.b": 3}, {})
+    with pytest.raises(BadArgument, match="a.b is a float16"):
+        write_gguf(tmp_path / "x.gguf", {"general.architecture": "llama", "a.b": np.float16(3)}, {})
     assert not list(tmp_path.iterdir())

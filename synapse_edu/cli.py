@@ -60,7 +60,7 @@ def parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (_add_lab, _add_models, _add_inspect, _add_generate):
+    for add in (_add_lab, _add_models, _add_inspect, _add_convert, _add_generate):
         add(commands)
     return top
 
@@ -174,6 +174,27 @@ def run_inspect(options):
 
     for line in describe.describe_file(options.file, options.tensors, options.metadata):
         print(line)
+
+
+def _add_convert(commands):
+    command = _command(
+        commands,
+        "convert",
+        run_convert,
+        "make a GGUF file of a Hugging Face folder",
+        "Make a GGUF file of a folder with config.json, *.safetensors and a tokenizer, as models "
+        "are published on Hugging Face.",
+    )
+    command.add_argument("folder", type=Path, help="the folder with config.json")
+    command.add_argument("file", type=Path, help="the GGUF file to write")
+    command.add_argument("--format", help="of the matrices, such as F16 or Q8_0; default: as saved")
+
+
+def run_convert(options):
+    """``synapse-edu convert FOLDER FILE``"""
+    from .checkpoint.convert import convert
+
+    print(convert(options.folder, options.file, options.format))
 
 
 def _add_generate(commands):

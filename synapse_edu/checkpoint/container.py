@@ -1,8 +1,6 @@
 """Container: one GGUF model file, or all its shards, memory-mapped and read-only.
 
-Opening reads the header only.  The weights stay in the memory map, so that several kernels on one
-machine share one copy.  A file that another program shortens while it is mapped is beyond help:
-the operating system ends the process that touches the missing pages.
+The weights stay in the memory map, so that several kernels on one machine share one copy.
 
 Examples
 --------
@@ -12,41 +10,15 @@ Examples
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ..errors import FileProblem, UnsupportedModel
-from ..formats.layout import Format
-from .header import Cursor, read_metadata, read_tensor_table
+from ..errors import FileProblem
+from .mapped_file import read_file
 
-MAGIC = b"GGUF"
 SHARD = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$")
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """Where one tensor lies.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-        In NumPy order: (rows, elements per row).  The file lists the sizes the other way round.
-    format : Format
-    start, nbytes : int
-        Byte position in its file, and bytes.
-    file : int
-        Number of the shard that holds it.
-    """
-
-    name: str
-    shape: tuple
-    format: Format
-    start: int
-    nbytes: int
-    file: int = 0
 
 
 class Container:
@@ -74,9 +46,7 @@ class Container:
             for info in file.tensors:
                 if info.name in self.tensors:
                     raise FileProblem(f"{file.path.name}: tensor {info.name!r} is in two shards.")
-                self.tensors[info.name] = TensorInfo(
-                    info.name, info.shape, info.format, info.start, info.nbytes, number
-                )
+                self.tensors[info.name] = replace(info, file=number)
 
     def __repr__(self):
         return (
@@ -115,19 +85,6 @@ def _swapped(data, format):
     return out.view(np.uint8)
 
 
-@dataclass(frozen=True)
-class _File:
-    """One file, its header read and checked."""
-
-    path: Path
-    data: np.ndarray
-    version: int
-    byte_order: str
-    metadata: dict
-    tensors: list
-    alignment: int
-
-
 def open_container(path):
     """Open a GGUF file, or the first of its shards.
 
@@ -139,14 +96,14 @@ def open_container(path):
         A tensor's type, or the GGUF version, is not read here.
     """
     path = Path(path)
-    first = _read(path)
+    first = read_file(path)
     count = _split(first, "split.count")
     number = _split(first, "split.no")
     if number:
         _refuse_later_shard(path, number, count)
     files = [first]
     for i in range(1, count):
-        shard = _read(_sibling(path, i, count))
+        shard = read_file(_sibling(path, i, count))
         if (_split(shard, "split.no"), _split(shard, "split.count")) != (i, count):
             raise FileProblem(
                 f"{shard.path.name}: this is not shard {i + 1} of {count} of {path.name}."
@@ -189,90 +146,3 @@ def _sibling(path, i, count):
     if not shard.exists():
         raise FileProblem(f"{path.name}: the shard {shard.name} is missing beside it. Get it too.")
     return shard
-
-
-def _map(path):
-    """The file's bytes as a read-only uint8 array over its memory map."""
-    try:
-        if not path.exists():
-            raise FileProblem(f"{path}: there is no such file. Check the path.")
-        if path.is_dir():
-            raise FileProblem(f"{path} is a folder. Name the .gguf file in it.")
-        if path.stat().st_size < 24:
-            raise FileProblem(
-                f"{path.name}: {path.stat().st_size} bytes are too few for a GGUF file."
-            )
-        return np.asarray(np.memmap(path, np.uint8, "r"))  # (size,)
-    except (OSError, ValueError) as error:
-        raise FileProblem(f"{path}: the file cannot be opened ({error}).") from None
-
-
-def _read(path):
-    """Map one file and check its whole header."""
-    data = _map(path)
-    buffer = memoryview(data)
-    if bytes(buffer[:4]) != MAGIC:
-        raise FileProblem(
-            f"{path.name}: this is not a GGUF file (it begins with {bytes(buffer[:4])!r}). "
-            "Safetensors and PyTorch files must be converted first."
-        )
-    order = _byte_order(buffer, path.name)
-    cursor = Cursor(buffer, path.name, order, position=4)
-    version = cursor.integer("u4")
-    if version not in (2, 3):
-        raise UnsupportedModel(
-            f"{path.name}: GGUF version {version} is not read here; 2 and 3 are."
-        )
-    n_tensors, n_keys = cursor.integer("u8"), cursor.integer("u8")
-    metadata = read_metadata(cursor, n_keys)
-    entries = read_tensor_table(cursor, n_tensors)
-    alignment = _alignment(metadata, path.name)
-    start = -(-cursor.position // alignment) * alignment  # where the data begins
-    tensors = [_place(path.name, entry, start, alignment, len(data)) for entry in entries]
-    _check_overlap(path.name, tensors)
-    byte_order = "little" if order == "<" else "big"
-    return _File(path, data, version, byte_order, metadata, tensors, alignment)
-
-
-def _byte_order(buffer, name):
-    """The header has no flag: a version that is small only when read backwards tells."""
-    little = int.from_bytes(buffer[4:8], "little")
-    big = int.from_bytes(buffer[4:8], "big")
-    if little > 65535 and big > 65535:
-        raise FileProblem(f"{name}: the GGUF version is unreadable. The file is damaged.")
-    return "<" if little <= 65535 else ">"
-
-
-def _alignment(metadata, name):
-    value = metadata.get("general.alignment", np.uint32(32))
-    if not isinstance(value, np.uint32) or value == 0 or value & (value - np.uint32(1)):
-        raise FileProblem(
-            f"{name}: metadata key 'general.alignment' must be a 32-bit power of two, "
-            f"not {value!r:.40}."
-        )
-    return int(value)
-
-
-def _place(file_name, entry, start, alignment, size):
-    """A TensorInfo, once its bytes are known to lie inside the file."""
-    name, shape, format, offset, nbytes = entry
-    if offset % alignment:
-        raise FileProblem(
-            f"{file_name}: tensor {name!r} is misaligned: offset {offset} is not a multiple of "
-            f"{alignment}. The file is damaged."
-        )
-    if start + offset + nbytes > size:
-        raise FileProblem(
-            f"{file_name} is truncated: tensor {name!r} needs bytes {start + offset} to "
-            f"{start + offset + nbytes}, and the file ends at {size}. Download or copy it again."
-        )
-    return TensorInfo(name, shape, format, start + offset, nbytes)
-
-
-def _check_overlap(file_name, tensors):
-    ordered = sorted(tensors, key=lambda info: info.start)
-    for a, b in zip(ordered, ordered[1:], strict=False):
-        if a.start + a.nbytes > b.start:
-            raise FileProblem(
-                f"{file_name}: tensors {a.name!r} and {b.name!r} overlap. The file is damaged."
-            )

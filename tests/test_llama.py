@@ -127,3 +127,15 @@ def test_unknown_backend_and_numerics_are_refused(model):
         Llama(model.config, model.weights, backend="gpu")
     with pytest.raises(BadArgument, match="textbook"):
         model.with_numerics("exact")
+
+
+def test_arguments_of_the_wrong_kind(golden):
+    model = se.load(golden / "llama_f32_tied.gguf", backend="reference")
+    with pytest.raises(BadArgument, match="new_cache"):
+        model.prefill([1], None)
+    with pytest.raises(BadArgument, match="does not fit into memory"):
+        model.new_cache(10**14)
+    with pytest.raises(BadArgument, match="n_ctx"):
+        se.load(golden / "llama_f32_tied.gguf", n_ctx=0)
+    with pytest.raises(BadArgument, match="not a int"):
+        se.load(3)

@@ -43,8 +43,13 @@ class KVCache:
             raise BadArgument(f"n_ctx must be a whole number of at least 1, not {n_ctx!r}.")
         shape = (config.n_layer, config.n_head_kv, int(n_ctx), config.head_dim)
         self.n_ctx = int(n_ctx)
-        self.k = np.zeros(shape, dtype)  # (n_layer, n_head_kv, n_ctx, head_dim)
-        self.v = np.zeros(shape, dtype)  # (n_layer, n_head_kv, n_ctx, head_dim)
+        try:
+            self.k = np.zeros(shape, dtype)  # (n_layer, n_head_kv, n_ctx, head_dim)
+            self.v = np.zeros(shape, dtype)  # (n_layer, n_head_kv, n_ctx, head_dim)
+        except (MemoryError, ValueError):  # ValueError: more than an array can index
+            raise BadArgument(
+                f"A cache of {n_ctx:,} positions does not fit into memory; give a smaller n_ctx."
+            ) from None
         self.ids = []
         self.n_clean = 0
         self._ticket = None

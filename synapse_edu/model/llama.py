@@ -54,6 +54,8 @@ class Llama:
         self.numerics = Numerics.named(numerics)
         self.backend = backends.make(backend, weights, config, self.numerics, n_threads)
         self.n_ctx = min(config.n_ctx_train, N_CTX_DEFAULT) if n_ctx is None else n_ctx
+        if not isinstance(self.n_ctx, int | np.integer) or self.n_ctx < 1:
+            raise BadArgument(f"n_ctx must be a whole number of at least 1, not {n_ctx!r}.")
         self.metadata = {} if metadata is None else metadata
         self._tokenizer, self._n_threads = None, n_threads
 
@@ -97,6 +99,12 @@ class Llama:
         """An empty KVCache of `n_ctx` positions; by default as many as the model was given."""
         return KVCache(self.config, self.n_ctx if n_ctx is None else n_ctx, self.numerics.cache)
 
+    def _check_cache(self, cache):
+        if not isinstance(cache, KVCache):
+            kind = type(cache).__name__
+            raise BadArgument(f"The cache must come from model.new_cache(); this is a {kind}.")
+        cache.check(self.config, self.numerics.cache)
+
     def prefill(self, ids, cache, logits="last"):
         """Put ids at the cache's next positions.
 
@@ -121,7 +129,7 @@ class Llama:
         """
         ids = self.check_ids(ids)
         rows = _rows(logits, len(ids))
-        cache.check(self.config, self.numerics.cache)
+        self._check_cache(cache)
         cache.require(len(ids))
         wanted = sorted(set(rows))
         out = self.backend.prefill(ids, cache, wanted)  # (len(wanted), n_vocab)
@@ -134,7 +142,7 @@ class Llama:
     def decode(self, id, cache):
         """Put one id at the cache's next position; its logits, float32 (n_vocab,)."""
         (id,) = self.check_ids([id])
-        cache.check(self.config, self.numerics.cache)
+        self._check_cache(cache)
         cache.require(1)
         return self.backend.decode(id, cache)
 
@@ -153,7 +161,7 @@ class Llama:
         """
         single = isinstance(ids, int | np.integer)
         checked = self.check_ids([ids] if single else ids)
-        cache.check(self.config, self.numerics.cache)
+        self._check_cache(cache)
         cache.require(len(checked))
         return forward(self.weights, self.config, self.numerics, checked, cache, single=single)
 

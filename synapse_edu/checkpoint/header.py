@@ -10,7 +10,7 @@ import struct
 
 import numpy as np
 
-from ..errors import FileProblem, SynapseError
+from ..errors import BadArgument, FileProblem, UnsupportedModel
 from ..formats.layout import by_type, row_bytes
 from .strings import read_string_array
 
@@ -176,6 +176,8 @@ def _entry(cursor, name):
     try:
         format = by_type(kind)
         nbytes = total // sizes[0] * row_bytes(format.name, sizes[0])
-    except SynapseError as error:
-        raise type(error)(f"{cursor.name}: tensor {name!r:.80}: {error}") from None
+    except UnsupportedModel as error:
+        raise UnsupportedModel(f"{cursor.name}: tensor {name!r:.80}: {error}") from None
+    except BadArgument as error:
+        raise FileProblem(f"{cursor.name}: tensor {name!r:.80}: {error}") from None
     return tuple(reversed(sizes)), format, offset, nbytes

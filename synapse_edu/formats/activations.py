@@ -77,7 +77,8 @@ def quantize(x, partner, order="portable"):
     Notes
     -----
     ggml: ``quantize_row_q8_0_ref``, ``quantize_row_q8_1_ref``, ``quantize_row_q8_K_ref``
-    (ggml-quants.c); arch/x86/quants.c for AVX2.
+    (ggml-quants.c); arch/x86/quants.c for AVX2.  A NaN makes the products of its row NaN here.  In
+    ggml it makes the maximum forget the elements before it, and its code is undefined in C.
     """
     block = 256 if partner == "Q8_K" else 32
     if partner not in ("Q8_0", "Q8_1", "Q8_K"):

@@ -1,8 +1,9 @@
 """float32 → bytes: how a row is quantized into each format.
 
 The rules are ggml's (``quantize_row_*_ref`` in ggml-quants.c): the same scales, the same codes,
-the same bytes, for finite input.  Formats whose encoders search over many candidate scales (Q2_K,
-Q3_K, IQ4_NL, IQ4_XS, MXFP4) are decoded here but not made, except Q4_K and Q6_K in `encode_k`.
+the same bytes, down to values near 1e-37, below which the reciprocal of a scale overflows.  Of the
+formats whose encoders search over many candidate scales only Q4_K and Q6_K are made (in
+`encode_k`); Q2_K, Q3_K, Q5_K, IQ4_NL, IQ4_XS and MXFP4 are decoded here but not made.
 """
 
 import numpy as np
@@ -26,6 +27,14 @@ def encode(x, format):
     -------
     ndarray of uint8, shape (..., row_bytes)
 
+    Raises
+    ------
+    BadArgument
+        If a quantized format is given infinities, NaNs, or values so large that the scale of a
+        block, a float16, would be infinite.
+    UnsupportedModel
+        If the format is decoded here but not made.
+
     Examples
     --------
     >>> encode(np.full(32, 2.0, np.float32), "Q8_0").tolist()[:4]
@@ -47,9 +56,19 @@ def encode(x, format):
         raise UnsupportedModel(f"{format} is decoded here but not made; choose {', '.join(MADE)}.")
     blocks = x.reshape(*x.shape[:-1], -1, known.block)  # (..., n_block, block)
     out = np.zeros(blocks.shape[:-1], known.dtype)  # (..., n_block)
-    with np.errstate(over="ignore"):  # beyond float16's range becomes infinite, as in ggml
+    with np.errstate(all="ignore"):  # beyond float16's range becomes infinite, as in ggml
         make(blocks, out)
+    if not known.is_float and not all(np.isfinite(out[f]).all() for f in _scales(known)):
+        raise BadArgument(
+            f"{format}: values as large as {np.abs(x).max():.4g} need a scale above 65504, the "
+            "largest float16; divide the row, or choose F32."
+        )
     return out.view(np.uint8).reshape(*x.shape[:-1], -1)  # (..., row_bytes)
+
+
+def _scales(known):
+    """The float16 fields of a block: its scales and minima."""
+    return [name for name, type_, _ in known.fields if type_ == "<f2"]
 
 
 def _f32(x, out):
@@ -65,9 +84,9 @@ def _bf16(x, out):
 
 
 def _inverse(d):
-    """1/d where d is not 0, else 0: float32."""
-    with np.errstate(divide="ignore"):
-        return np.where(d != 0, F32(1) / d, F32(0))
+    """1/d where that is a finite number, else 0: float32."""
+    inverse = F32(1) / d  # (..., n_block)
+    return np.where(np.isfinite(inverse), inverse, F32(0))
 
 
 def _pack_nibbles(codes):
@@ -77,9 +96,16 @@ def _pack_nibbles(codes):
 
 
 def _signed_extreme(x):
-    """The value of largest size in each block, with its sign: (..., n_block)."""
-    at = np.abs(x).argmax(-1)[..., None]  # (..., n_block, 1): the first of the largest
-    return np.take_along_axis(x, at, -1)[..., 0]  # (..., n_block)
+    """The value of largest size in each block, with its sign: (..., n_block).
+
+    Of equals the first counts.  A block of zeros gives +0, whatever the signs of its zeros.
+    """
+    return _at(x, np.abs(x).argmax(-1)) + F32(0)
+
+
+def _at(x, index):
+    """One element of each block: (..., n_block) from (..., n_block, 32) and (..., n_block)."""
+    return np.take_along_axis(x, index[..., None], -1)[..., 0]  # (..., n_block)
 
 
 def _truncated(scaled, offset, top):
@@ -98,8 +124,8 @@ def _symmetric(x, out, top, store):
 
 def _affine(x, out, top, store):
     """Q4_1 and Q5_1: code 0 is the least value, the top code the greatest."""
-    least = x.min(-1)  # (..., n_block)
-    d = (x.max(-1) - least) / F32(top)  # (..., n_block)
+    least, most = _at(x, x.argmin(-1)), _at(x, x.argmax(-1))  # (..., n_block): the first of equals
+    d = (most - least) / F32(top)  # (..., n_block)
     scaled = (x - least[..., None]) * _inverse(d)[..., None]  # (..., n_block, 32)
     out["d"][..., 0], out["m"][..., 0] = d.astype(np.float16), least.astype(np.float16)
     store(_truncated(scaled, 0.5, top), out)

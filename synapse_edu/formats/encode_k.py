@@ -5,10 +5,9 @@ candidates is tried, the codes of each are formed, and the scale that then minim
 squared error is found in closed form.  Then the scales are rounded to small integers under one
 float scale, and the codes are formed again.
 
-All sums are float32, left to right.  For Q6_K the bytes are ggml's (``quantize_row_q6_K_ref`` with
-``make_qx_quants``, ggml-quants.c).  Q4_K follows the same search as ``quantize_row_q4_K_ref``
-(``make_qkx2_quants``), but where two candidates are nearly as good, a build of ggml may take the
-other one: there the errors are alike and the bytes are not.
+All sums are float32, left to right, and for finite input the bytes are ggml's
+(``quantize_row_q4_K_ref`` with ``make_qkx2_quants``, ``quantize_row_q6_K_ref`` with
+``make_qx_quants``, ggml-quants.c).
 """
 
 import numpy as np
@@ -23,13 +22,8 @@ def _sum(terms):
 
 
 def _nearest(x, low, high):
-    """Nearest integers, ties to even, within [low, high], as float32."""
-    return np.clip(np.rint(x), low, high).astype(F32)
-
-
-def _divide(a, b):
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return (a / b).astype(F32)
+    """Nearest integers, ties to even, within [low, high], as float32; NaN becomes `high`."""
+    return np.fmax(np.fmin(np.rint(x), F32(high)), F32(low))
 
 
 # --- Q4_K: code · scale − minimum --------------------------------------------------------------
@@ -49,33 +43,32 @@ def fit_affine(x, weights, top):
     codes : ndarray of float32, shape (..., n)
     """
     w_sum, x_sum = _sum(weights), _sum(weights * x)  # (...) each
-    least, most = np.minimum(x.min(-1), F32(0)), x.max(-1)  # (...) each
-    flat = most == least
-    span = np.where(flat, F32(1), most - least)  # (...)
-    shifted = x - least[..., None]  # (..., n)
+    low, most = np.minimum(x.min(-1), F32(0)), x.max(-1)  # (...) each
+    flat = most == low
 
-    def codes_of(numerator):
-        return _nearest((F32(numerator) / span)[..., None] * shifted, 0, top)
+    def codes_of(numerator, low):
+        inverse = F32(numerator) / np.where(flat, F32(1), most - low)  # (...)
+        return inverse, _nearest(inverse[..., None] * (x - low[..., None]), 0, top)
 
     def error(scale, low, codes):
         off = scale[..., None] * codes + low[..., None] - x  # (..., n)
         return _sum(weights * (off * off))
 
-    codes, low = codes_of(top), least  # (..., n), (...)
-    scale = F32(1) / (F32(top) / span)  # (...)
+    inverse, codes = codes_of(top, low)  # (...), (..., n)
+    scale = F32(1) / inverse  # (...)
     best = error(scale, low, codes)  # (...)
     for i in range(21):
-        tried = codes_of(F32(-1) + F32(0.1) * F32(i) + F32(top))  # (..., n)
+        # A candidate that was better has moved `low`, and with it the codes of those after it.
+        _, tried = codes_of(F32(-1) + F32(0.1) * F32(i) + F32(top), low)  # (..., n)
         wl = weights * tried  # (..., n)
         l_sum, l2_sum, xl_sum = _sum(wl), _sum(wl * tried), _sum(wl * x)  # (...) each
         d = w_sum * l2_sum - l_sum * l_sum  # (...)
-        new_scale = _divide(w_sum * xl_sum - x_sum * l_sum, d)  # (...)
-        new_low = _divide(l2_sum * x_sum - l_sum * xl_sum, d)  # (...)
+        new_scale = (w_sum * xl_sum - x_sum * l_sum) / d  # (...)
+        new_low = (l2_sum * x_sum - l_sum * xl_sum) / d  # (...)
         above = new_low > 0  # a minimum below zero cannot be stored
-        new_scale = np.where(above, _divide(xl_sum, l2_sum), new_scale)
+        new_scale = np.where(above, xl_sum / l2_sum, new_scale)
         new_low = np.where(above, F32(0), new_low)
-        with np.errstate(invalid="ignore", over="ignore"):
-            found = error(new_scale, new_low, tried)  # (...)
+        found = error(new_scale, new_low, tried)  # (...)
         better = (d > 0) & (found < best)
         best, scale = np.where(better, found, best), np.where(better, new_scale, scale)
         low = np.where(better, new_low, low)
@@ -93,7 +86,7 @@ def q4_k(x, out):
     out["d"][..., 0], out["dmin"][..., 0] = d, dmin
     step = d.astype(F32)[..., None] * scales  # (..., n_block, 8)
     low = dmin.astype(F32)[..., None] * mins  # (..., n_block, 8)
-    again = _nearest(_divide(sub + low[..., None], step[..., None]), 0, 15)
+    again = _nearest((sub + low[..., None]) / step[..., None], 0, 15)
     codes = np.where((step != 0)[..., None], again, codes).astype(np.uint8)
     out["scales"] = pack_six_bit_scales(scales.astype(np.uint8), mins.astype(np.uint8))
     pairs = codes.reshape(*x.shape[:-1], 4, 2, 32)  # (..., n_block, 4, 2, 32)
@@ -103,10 +96,9 @@ def q4_k(x, out):
 
 def _six_bits(values):
     """Positive values (..., 8) as integers 0 … 63 under one float16 scale (...)."""
-    most = np.maximum(values.max(-1), F32(0))  # (...)
-    inverse = np.where(most > 0, _divide(F32(63), most), F32(0))  # (...)
-    with np.errstate(over="ignore"):
-        return _nearest(inverse[..., None] * values, 0, 63), (most / F32(63)).astype(np.float16)
+    most = np.maximum(values.max(-1), F32(0)) + F32(0)  # (...): never -0
+    inverse = np.where(most > 0, F32(63) / most, F32(0))  # (...)
+    return _nearest(inverse[..., None] * values, 0, 63), (most / F32(63)).astype(np.float16)
 
 
 def pack_six_bit_scales(scales, mins):
@@ -147,12 +139,12 @@ def fit_symmetric(x, half):
         return codes, _sum(w * x * codes), _sum(w * codes * codes)
 
     codes, lx, l2 = attempt(0)
-    scale = np.where(l2 != 0, _divide(lx, l2), F32(0))  # (...)
+    scale = np.where(l2 != 0, lx / l2, F32(0))  # (...)
     best = scale * lx  # (...)
     for shift in (*range(-9, 0), *range(1, 10)):
         tried, lx, l2 = attempt(shift)
         better = (l2 > 0) & (lx * lx > best * l2)
-        scale = np.where(better, _divide(lx, l2), scale)
+        scale = np.where(better, lx / l2, scale)
         best = np.where(better, scale * lx, best)
         codes = np.where(better[..., None], tried, codes)
     return np.where(zero, F32(0), scale), np.where(zero[..., None], F32(-half), codes)
@@ -166,11 +158,10 @@ def q6_k(x, out):
     largest = np.take_along_axis(scale, at, -1)[..., 0]  # (..., n_block)
     empty = np.abs(largest) < TINY
     inverse = F32(-128) / np.where(empty, F32(1), largest)  # (..., n_block)
-    with np.errstate(over="ignore"):
-        d = (F32(1) / inverse).astype(np.float16)  # (..., n_block)
+    d = (F32(1) / inverse).astype(np.float16)  # (..., n_block)
     scales = _nearest(inverse[..., None] * scale, -128, 127)  # (..., n_block, 16)
     step = d.astype(F32)[..., None] * scales  # (..., n_block, 16)
-    again = _nearest(_divide(sub, step[..., None]), -32, 31)
+    again = _nearest(sub / step[..., None], -32, 31)
     codes = np.where((step != 0)[..., None], again, codes)
     stored = (codes + 32).astype(np.uint8).reshape(*x.shape[:-1], 2, 4, 32)
     keep = ~empty

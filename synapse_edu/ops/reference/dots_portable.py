@@ -30,11 +30,12 @@ def float_dot(w, x, exact=False):
 def _sum_in_order(terms):
     """Float64 sums along the last axis, left to right: shape (m,) from (m, k).
 
-    NumPy's `sum` adds in pairs; `accumulate` cannot, because it gives every partial sum.
+    NumPy's `sum` adds in pairs; `accumulate` cannot, because it gives every partial sum.  A sum
+    in C starts from 0, so one of nothing but negative zeros is +0: hence the 0 added here.
     """
     if terms.shape[-1] == 0:
         return np.zeros(terms.shape[:-1])  # (m,)
-    return np.add.accumulate(terms, axis=-1, dtype=np.float64)[..., -1]  # (m,)
+    return np.add.accumulate(terms, axis=-1, dtype=np.float64)[..., -1] + 0.0  # (m,)
 
 
 def blocks_dot(format, w, y):

@@ -11,6 +11,7 @@ Source: ggml-cpu/quants.c, ``ggml_vec_dot_*_generic``; vec.cpp, ``ggml_vec_dot_f
 import numpy as np
 
 F32 = np.float32
+WIDE = 1024  # products from which a step of all sums at once beats one sum after the other
 
 
 def float_dot(w, x, exact=False):
@@ -18,13 +19,22 @@ def float_dot(w, x, exact=False):
 
     `exact` keeps the products in float64, unrounded (the order ``"float64"``).
     """
-    w = w.astype(F32, copy=False)  # (m, k)
-    out = np.empty((x.shape[0], w.shape[0]), F32)  # (n, m)
+    kind = np.float64 if exact else F32  # of each product, before it is added
     with np.errstate(over="ignore", invalid="ignore"):
+        if len(x) * len(w) >= WIDE:
+            return _all_sums_at_once(w.T.astype(kind, order="C"), x.T.astype(kind, order="C"))
+        out = np.empty((len(x), len(w)), F32)  # (n, m)
         for i, row in enumerate(x):
-            terms = np.multiply(w, row, dtype=np.float64 if exact else F32)  # (m, k)
-            out[i] = _sum_in_order(terms)
+            out[i] = _sum_in_order(np.multiply(w, row, dtype=kind))  # (m,) from (m, k)
     return out
+
+
+def _all_sums_at_once(w, x):
+    """The same sums, taken a column at a step: float32 (n, m) from w (k, m) and x (k, n)."""
+    sums = np.zeros((x.shape[1], w.shape[1]))  # (n, m), float64
+    for column, factors in zip(w, x, strict=True):
+        sums += factors[:, None] * column  # (n, m)
+    return sums.astype(F32)
 
 
 def _sum_in_order(terms):

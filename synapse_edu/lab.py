@@ -182,6 +182,7 @@ def jupyter_arguments(folder, browser=True, port=None):
         f"--LabApp.default_url=/lab/tree/{START}",
         # Nothing asks the network for news or newer versions: the workbook works offline.
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
     ]
     if not browser:
         arguments.append("--no-browser")

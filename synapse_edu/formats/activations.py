@@ -97,8 +97,12 @@ def half_away(x):
 
 
 def _codes(x):
-    """Integers held as floats → int8; NaN becomes 0."""
-    return np.nan_to_num(x, nan=0.0, posinf=127.0, neginf=-128.0).astype(np.int8)
+    """Integers held as floats → int8 within ±127.
+
+    Where the reciprocal of a tiny scale overflowed they are infinite or NaN, and become 0, as the
+    lowest byte of x86's conversion does.
+    """
+    return np.where(np.isfinite(x), x, F32(0)).astype(np.int8)
 
 
 def _q8(x, partner, order):

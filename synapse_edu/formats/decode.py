@@ -31,7 +31,8 @@ def decode(raw, format):
         return _widen(blocks_of(raw, format)["x"][..., 0], format)
     b = unpack(raw, format)
     with np.errstate(over="ignore", invalid="ignore"):  # a damaged file may hold inf or NaN scales
-        return values(b).reshape(*b.d.shape[:-1], -1)  # (..., n)
+        x = values(b)  # (..., n_block, block)
+    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])  # (..., n)
 
 
 def _widen(x, format):
@@ -48,7 +49,8 @@ def values(b):
     if b.scales is None:
         x *= b.d[..., None]
         return x if b.m is None else x + b.m[..., None]
-    per_sub = x.reshape(*b.scales.shape, -1)  # (..., n_block, n_sub, elements of a sub-block)
+    width = x.shape[-1] // b.scales.shape[-1]  # elements of a sub-block
+    per_sub = x.reshape(*b.scales.shape, width)  # (..., n_block, n_sub, width)
     scale = b.d[..., None] * b.scales.astype(np.float32)  # (..., n_block, n_sub)
     per_sub *= scale[..., None]
     if b.mins is not None:

@@ -86,7 +86,7 @@ def quantize(x, partner, order="portable"):
     x = np.asarray(x, F32)  # (n, k)
     if x.ndim != 2 or x.shape[1] % block:
         raise BadArgument(f"{partner} takes rows of a multiple of {block} elements, not {x.shape}.")
-    x = x.reshape(x.shape[0], -1, block)  # (n, n_block, block)
+    x = x.reshape(x.shape[0], x.shape[1] // block, block)  # (n, n_block, block)
     with np.errstate(all="ignore"):  # infinities and NaNs pass through, as in llama.cpp
         return _q8_k(x) if partner == "Q8_K" else _q8(x, partner, order)
 

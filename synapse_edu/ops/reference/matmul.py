@@ -38,12 +38,14 @@ def matmul(weight, x, numerics):
         raise BadArgument(
             f"{weight.name}: rows of {weight.n_in} numbers are needed, not an array of {x.shape}."
         )
+    out = np.empty((x.shape[0], weight.n_out), F32)  # (n, n_out)
+    if out.size == 0:  # no tokens, or no rows: nothing to take apart
+        return out
     if numerics.order == "avx2":
         from . import dots_avx2
 
         return dots_avx2.matmul(weight, x, numerics)
     dot = _dot(weight.format, x, numerics)
-    out = np.empty((x.shape[0], weight.n_out), F32)  # (n, n_out)
     step = max(8, CHUNK // weight.n_in)
     for start in range(0, weight.n_out, step):
         rows = slice(start, start + step)

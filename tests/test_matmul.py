@@ -76,7 +76,10 @@ def test_recorded_attention_products(build):
 
 @pytest.mark.parametrize(("name", "k"), RECORDED)
 def test_recorded_products_of_many_rows(name, k):
-    """Codes at their limits, infinite scales; rows of zeros of both signs, ties, 1e30 and 1e-38."""
+    """Codes at their limits, infinite scales, zeros of both signs, ties, 1e30 and 1e-38.
+
+    `Q4_0.64` has products of more than 13 bits, where the order of its two scales shows.
+    """
     raw, x = MANY[f"{name}.{k}.raw"], MANY[f"x.{k}"]
     weight, seven = Matrix(raw, name, int(k)), Matrix(raw[:7], name, int(k))
     wrong, compared = [], 0
@@ -91,7 +94,7 @@ def test_recorded_products_of_many_rows(name, k):
         compared += 1
         if differing(np.concatenate(got), want):
             wrong.append(key)
-    assert not wrong and compared >= 5
+    assert compared and not wrong
 
 
 # --- a product is the same alone and among others ------------------------------------------------

@@ -1,12 +1,12 @@
 """The official pass against the walk, against itself in pieces, and by its gradients."""
 
-import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import synapse_edu as se
-from synapse_edu.errors import BadArgument, ContextFull, FileProblem
+from synapse_edu.errors import BadArgument, ContextFull
 from synapse_edu.model import batched, ragged
 
 IDS = [1, 260, 5, 17, 40, 99, 7, 301, 12, 33, 8]
@@ -75,23 +75,8 @@ def test_mask_and_table():
     assert table.shape == (10, 4) and table.dtype == np.complex64 and np.all(table[0] == 1)
 
 
-def test_widths_of_the_released_models(tmp_path):
-    eight = batched.ModelArgs(dim=4096, multiple_of=1024, ffn_dim_multiplier=1.3)
-    assert eight.ffn_dim == 14336
-    assert batched.ModelArgs(dim=8192, multiple_of=4096, ffn_dim_multiplier=1.3).ffn_dim == 28672
-    assert batched.ModelArgs(dim=4096).ffn_dim == 11008
-    path = tmp_path / "params.json"
-    path.write_text(json.dumps({"dim": 64, "n_layers": 2, "n_heads": 4, "more": 1}), "utf-8")
-    assert batched.ModelArgs.from_params_json(path).dim == 64
-    path.write_text("[]", "utf-8")
-    with pytest.raises(FileProblem, match="n_layers"):
-        batched.ModelArgs.from_params_json(path)
-
-
 def test_refusals(pair):
     _, args, p = pair
-    with pytest.raises(BadArgument, match="8192"):
-        batched.ModelArgs(max_seq_len=8193).check()
     t = batched.Transformer(args, p)
     with pytest.raises(ContextFull, match="64"):
         t.forward(np.ones((1, 3), int), 62)
@@ -99,6 +84,35 @@ def test_refusals(pair):
         t.forward(np.array([[10**6]]), 0)
     with pytest.raises(BadArgument, match="at least one token"):
         ragged.generate(t, [[1], []], 2)
+    with pytest.raises(BadArgument, match="shape"):
+        t.forward(np.array([1, 2, 3]), 0)
+    with pytest.raises(BadArgument, match="whole numbers"):
+        t.forward(np.array([[1.0, 2.0]]), 0)
+    for wrong in ({"temperature": float("nan")}, {"top_p": 1.5}, {"max_gen_len": -1}):
+        with pytest.raises(BadArgument, match="top_p lies"):
+            ragged.generate(t, [[1]], **{"max_gen_len": 2, **wrong})
+
+
+def test_tensors_that_do_not_fit_the_numbers(pair):
+    _, args, p = pair
+    rest = {name: x for name, x in p.items() if name != "norm.weight"}
+    with pytest.raises(BadArgument, match="norm.weight.*nothing"):
+        batched.Transformer(args, rest)
+    with pytest.raises(BadArgument, match="layers.2.attention.wq.weight.*nothing"):
+        batched.Transformer(replace(args, n_layers=10**12), p)
+    with pytest.raises(BadArgument, match="w1.weight"):
+        batched.Transformer(replace(args, multiple_of=7), p)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["llama_f32_allbias", "llama_f32_keylen", "llama_f32_linear", "llama_f32_ropefreqs",
+     "llama_f32_yarn", "qwen2_f32_tied", "mistral3_q4_0"],
+)  # fmt: skip
+def test_refuses_what_the_official_pass_has_not(golden, name):
+    model = se.load(golden / f"{name}.gguf")
+    with pytest.raises(BadArgument, match="official Llama 3 pass"):
+        batched.from_weights(model.weights, model.config)
 
 
 def test_top_p_keeps_the_likeliest():

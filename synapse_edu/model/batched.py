@@ -14,71 +14,12 @@ Parameters have the official names: ``tok_embeddings.weight``, ``layers.0.attent
 ``output.weight``; a matrix is (n_out, n_in).
 """
 
-import json
-from dataclasses import dataclass, fields
-from pathlib import Path
-
 import numpy as np
 
-from ..errors import BadArgument, ContextFull, FileProblem
+from ..errors import BadArgument, ContextFull
+from .params import ModelArgs
 
 F32 = np.float32
-LONGEST = 8192  # what the official wrapper of April 2024 accepts
-
-
-@dataclass(frozen=True)
-class ModelArgs:
-    """The official names of the numbers that define a model; defaults as in ``model.py``."""
-
-    dim: int = 4096
-    n_layers: int = 32
-    n_heads: int = 32
-    n_kv_heads: int | None = None
-    vocab_size: int = -1
-    multiple_of: int = 256
-    ffn_dim_multiplier: float | None = None
-    norm_eps: float = 1e-5
-    rope_theta: float = 500000.0
-    max_batch_size: int = 32
-    max_seq_len: int = 2048
-
-    @classmethod
-    def from_params_json(cls, path, **changes):
-        """Read ``params.json``: what stands there counts, not the defaults of the class."""
-        try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise FileProblem(f"{path}: this is not a readable params.json ({error}).") from None
-        known = {f.name for f in fields(cls)}
-        if not isinstance(found, dict) or not {"dim", "n_layers", "n_heads"} <= set(found):
-            raise FileProblem(f"{path}: dim, n_layers and n_heads are needed.")
-        return cls(**{k: v for k, v in found.items() if k in known} | changes)
-
-    @property
-    def kv_heads(self):
-        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-
-    @property
-    def head_dim(self):
-        return self.dim // self.n_heads
-
-    @property
-    def ffn_dim(self):
-        """Width of the feed-forward layer: 2/3 of 4·dim, times the multiplier, rounded up."""
-        width = int(2 * (4 * self.dim) / 3)
-        if self.ffn_dim_multiplier is not None:
-            width = int(self.ffn_dim_multiplier * width)
-        return self.multiple_of * ((width + self.multiple_of - 1) // self.multiple_of)
-
-    def check(self):
-        if not 1 <= self.max_seq_len <= LONGEST:
-            raise BadArgument(
-                f"max_seq_len must be between 1 and {LONGEST}, not {self.max_seq_len}. The code "
-                f"of April 2024 stops at {LONGEST}; Llama 3.1's 128K came later."
-            )
-        if self.dim % self.n_heads or self.n_heads % self.kv_heads:
-            raise BadArgument("dim must be a multiple of n_heads, and n_heads of n_kv_heads.")
-        return self
 
 
 def precompute_freqs_cis(head_dim, end, theta):
@@ -174,10 +115,19 @@ class Transformer:
     args : ModelArgs
     params : dict of str → ndarray of float32
         By official name.
+
+    Raises
+    ------
+    BadArgument
+        If a tensor is missing or has another shape than `args` says.
     """
 
     def __init__(self, args, params):
         self.args, self.params = args.check(), params
+        for name, shape in args.shapes():
+            found = np.shape(params[name]) if name in params else "nothing"
+            if found != shape:
+                raise BadArgument(f"{name}: the numbers ask for {shape}, but there is {found}.")
         shape = (args.max_batch_size, args.max_seq_len, args.kv_heads, args.head_dim)
         self.cache_k = np.zeros((args.n_layers, *shape), F32)  # (layers, B, T, kv heads, hd)
         self.cache_v = np.zeros((args.n_layers, *shape), F32)  # (layers, B, T, kv heads, hd)
@@ -196,10 +146,17 @@ class Transformer:
         Returns
         -------
         ndarray of float32, shape (B, S, vocab)
+
+        Raises
+        ------
+        BadArgument
+            For tokens of another shape or kind, more rows than the cache has, unknown ids.
+        ContextFull
+            Beyond `max_seq_len`.
         """
         tokens, p = np.asarray(tokens), self.params
-        n_batch, n = tokens.shape
         self._check(tokens, start_pos)
+        n_batch, n = tokens.shape
         rows = slice(start_pos, start_pos + n)
         mask = causal_mask(n, start_pos)
         h = p["tok_embeddings.weight"][tokens]  # (B, S, dim)
@@ -215,10 +172,15 @@ class Transformer:
         return (h @ p["output.weight"].T).astype(F32)  # (B, S, vocab)
 
     def _check(self, tokens, start_pos):
+        if tokens.ndim != 2 or tokens.dtype.kind not in "iu" or not tokens.size:
+            raise BadArgument(
+                f"tokens must be whole numbers of shape (B, S), not {tokens.dtype} of shape "
+                f"{tokens.shape}. Prompts of different lengths go to ragged.generate."
+            )
         args, (n_batch, n) = self.args, tokens.shape
         if n_batch > args.max_batch_size:
             raise BadArgument(f"{n_batch} rows; the cache was made for {args.max_batch_size}.")
-        if start_pos < 0 or n < 1 or start_pos + n > args.max_seq_len:
+        if start_pos < 0 or start_pos + n > args.max_seq_len:
             raise ContextFull(
                 f"Positions {start_pos} to {start_pos + n - 1} do not fit: max_seq_len is "
                 f"{args.max_seq_len}."
@@ -231,9 +193,21 @@ def from_weights(weights, config, max_batch_size=4, max_seq_len=256):
     """ModelArgs and official parameters from a loaded GGUF model, decoded to float32.
 
     The pairs of RoPE are neighbours in both, so q and k need no permutation.
+
+    Raises
+    ------
+    BadArgument
+        For what the official Llama 3 pass has not: another architecture, biases, scaled
+        rotations, heads that are partly rotated or do not add up to the stream's width.
     """
-    if config.architecture != "llama" or config.rope_freqs or config.rope.scaling != "none":
-        raise BadArgument("The official Llama 3 pass knows no biases and no scaled rotations.")
+    rope = config.rope
+    if config.architecture != "llama" or config.rope_freqs or rope.scaling != "none":
+        raise BadArgument("The official Llama 3 pass knows one architecture and plain rotations.")
+    if config.n_embd_head != config.n_embd or rope.n_rot != config.head_dim:
+        raise BadArgument("The official Llama 3 pass has heads of dim / n_heads, wholly rotated.")
+    fields = (item for layer in weights.layers for item in vars(layer).items())
+    if any(name.endswith("_bias") and x is not None for name, x in fields):
+        raise BadArgument("The official Llama 3 pass knows no biases; this model has some.")
     p = {
         "tok_embeddings.weight": weights.token_embd.rows(),
         "norm.weight": weights.output_norm,
@@ -249,9 +223,5 @@ def from_weights(weights, config, max_batch_size=4, max_seq_len=256):
         p[f"layers.{i}.ffn_norm.weight"] = layer.ffn_norm
         for ours, theirs in names.items():
             p[f"layers.{i}.{theirs}.weight"] = getattr(layer, ours).rows()
-    args = ModelArgs(
-        dim=config.n_embd, n_layers=config.n_layer, n_heads=config.n_head,
-        n_kv_heads=config.n_head_kv, vocab_size=config.n_vocab, norm_eps=config.rms_eps,
-        rope_theta=config.rope.freq_base, max_batch_size=max_batch_size, max_seq_len=max_seq_len,
-    )  # fmt: skip
+    args = ModelArgs.from_config(config, max_batch_size=max_batch_size, max_seq_len=max_seq_len)
     return args, p

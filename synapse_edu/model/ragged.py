@@ -31,8 +31,19 @@ def generate(
     -------
     list of list of int
         The tokens added to each prompt, without the stop token.
+
+    Raises
+    ------
+    BadArgument
+        For an empty prompt, or a number outside its range.
+    ContextFull
+        If a prompt is longer than the model's `max_seq_len`.
     """
     args = transformer.args
+    if max_gen_len < 0 or not temperature >= 0 or not 0 <= top_p <= 1:
+        raise BadArgument(
+            "max_gen_len and temperature must not be negative, and top_p lies between 0 and 1."
+        )
     if not prompts or any(len(prompt) == 0 for prompt in prompts):
         raise BadArgument("Every prompt needs at least one token.")
     longest = max(map(len, prompts))

@@ -14,13 +14,14 @@ from ..errors import BadArgument
 from ..model.sampling import log_probabilities
 
 
-def walk(model, token, cache, change=None):
-    """One token, every step through `change`.
+def walk(model, ids, cache, change=None):
+    """One token or a batch of tokens, every step through `change`.
 
     Parameters
     ----------
     model : Llama
-    token : int
+    ids : int, or sequence of int
+        For a sequence every value has a leading axis of tokens.
     cache : KVCache
     change : function, optional
         Given a Step, returns an array to put in its place, or None to leave it.
@@ -31,7 +32,7 @@ def walk(model, token, cache, change=None):
         As computed, before any change.
     """
     steps, answer = [], None
-    passing = model.walk(token, cache)
+    passing = model.walk(ids, cache)
     while True:
         try:
             step = passing.send(answer)
@@ -42,7 +43,7 @@ def walk(model, token, cache, change=None):
 
 
 def run(model, ids, change=None):
-    """The logits after `ids`, with `change` applied to every step of every token.
+    """The logits after `ids`, token by token, with `change` applied to every step of each.
 
     Returns
     -------
@@ -52,9 +53,26 @@ def run(model, ids, change=None):
     cache = model.new_cache(len(ids))
     for token in ids:
         steps = walk(model, token, cache, change)
-    last = steps[-1]
-    replaced = None if change is None else change(last)
-    return np.array(last.value if replaced is None else replaced)  # (n_vocab,)
+    return _result(steps, change)
+
+
+def run_batch(model, ids, change=None):
+    """The logits after each of `ids`, all in one batch, with `change` applied to every step.
+
+    The values have a leading axis of tokens, so `change` must not depend on the position.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, n_vocab)
+    """
+    ids = model.check_ids(ids)
+    return _result(walk(model, ids, model.new_cache(len(ids)), change), change)
+
+
+def _result(steps, change):
+    """The logits, the last step, as `change` leaves them."""
+    replaced = None if change is None else change(steps[-1])
+    return np.array(steps[-1].value if replaced is None else replaced)
 
 
 def silence(heads):
@@ -73,8 +91,8 @@ def silence(heads):
         chosen = [head for layer, head in heads if layer == step.layer]
         if not chosen:
             return None
-        value = np.array(step.value)  # (n_head, head_dim)
-        value[chosen] = 0
+        value = np.array(step.value)  # (n_head, head_dim), or (n, n_head, head_dim)
+        value[..., chosen, :] = 0
         return value
 
     return change
@@ -162,11 +180,12 @@ def head_effects(model, prompts):
         Mean loss of log-probability in nats; larger means that the head matters more.
     """
     config = model.config
-    whole = [log_probabilities(run(model, ids))[right] for ids, right in prompts]
+    whole = [log_probabilities(run_batch(model, ids)[-1])[right] for ids, right in prompts]
     effects = np.zeros((config.n_layer, config.n_head))  # (n_layer, n_head)
     for layer, head in np.ndindex(effects.shape):
         for (ids, right), before in zip(prompts, whole, strict=True):
-            after = log_probabilities(run(model, ids, silence([(layer, head)])))[right]
+            logits = run_batch(model, ids, silence([(layer, head)]))[-1]  # (n_vocab,)
+            after = log_probabilities(logits)[right]
             effects[layer, head] += (before - after) / len(prompts)
     return effects
 

@@ -5,6 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synapse_edu.study import cast
 from synapse_edu.study import storyworld as sw
 
 OWNS = re.compile(r"(\w+) has (?:a|two) (\w+) (\w+)\.")
@@ -39,7 +40,7 @@ def test_what_is_told_follows_from_what_was_told(seed, held_out):
     for name, pronoun, place in re.findall(r"Where is (\w+)\? (\w+) is in the (\w+)\.", text):
         before = text[: text.index(f"Where is {name}?")]
         assert facts(before)[2][name] == place
-        assert pronoun == ("She" if name in sw.WOMEN else "He")
+        assert pronoun == ("She" if name in cast.WOMEN else "He")
 
 
 @FAST
@@ -47,9 +48,9 @@ def test_what_is_told_follows_from_what_was_told(seed, held_out):
 def test_the_split_is_kept(seed, held_out):
     text = sw.story(seed, held_out).text
     pairs = {(m[0], m[2]) for m in OWNS.findall(text)}
-    singular = {(p, t if t in sw.THINGS else t[:-1]) for p, t in pairs}
+    singular = {(p, t if t in cast.THINGS else t[:-1]) for p, t in pairs}
     assert len(singular) == 2
-    assert all(sw.is_held_out(p, t) == held_out for p, t in singular)
+    assert all(cast.is_held_out(p, t) == held_out for p, t in singular)
 
 
 @FAST
@@ -60,7 +61,7 @@ def test_drills_use_only_training_pairs_and_true_answers(seed):
     text = sw.drill(random.Random(seed)).text
     facts(text)
     for person, _, thing in OWNS.findall(text):
-        assert not sw.is_held_out(person, thing if thing in sw.THINGS else thing[:-1])
+        assert not cast.is_held_out(person, thing if thing in cast.THINGS else thing[:-1])
 
 
 def test_spans_mark_the_words():
@@ -76,6 +77,6 @@ def test_spans_mark_the_words():
 def test_lists_are_repeatable_and_the_lexicon_is_complete():
     assert [s.text for s in sw.stories(5, 3)] == [s.text for s in sw.stories(5, 3)]
     words = set(sw.lexicon())
-    assert {*sw.WOMEN, *sw.MEN, *sw.COLOURS, *sw.PLACES} <= words
-    shares = sum(sw.is_held_out(p, t) for p in sw.WOMEN + sw.MEN for t in sw.THINGS)
+    assert {*cast.WOMEN, *cast.MEN, *cast.COLOURS, *cast.PLACES} <= words
+    shares = sum(cast.is_held_out(p, t) for p in cast.WOMEN + cast.MEN for t in cast.THINGS)
     assert 0.15 < shares / (16 * 16) < 0.25

@@ -4,9 +4,9 @@ Two people own things, are at places, move, and give things away.  Then the stor
 what, where somebody is, and what colour a thing has.  Those words follow from what was told
 before, so a model's understanding can be measured: at each such word, does it predict a right one?
 
-Four kinds of words are checked.  ``copy``: a name or a thing that has to be taken from an earlier
+Five kinds of words are checked.  ``copy``: a name or a thing that has to be taken from an earlier
 sentence.  ``possession``: who has a thing now.  ``place`` and ``colour``: where and what colour.
-``agreement``: she or he, her or his, is or are, it or they.
+``agreement``: she or he, her or his, is or are, belong or belongs.
 
 Some pairs of person and thing never occur in training.  They are kept for the test, so that a
 high score there means that the rule was learned and not the pairs.
@@ -21,27 +21,8 @@ import random
 from dataclasses import dataclass, field
 
 from ..errors import BadArgument
+from .cast import COLOURS, MEN, OPENINGS, PLACES, THINGS, WOMEN, Thing, is_held_out
 
-WOMEN = ("Mia", "Ella", "Lucy", "Anna", "Rosa", "Nina", "Sara", "Zoe")
-MEN = ("Tom", "Ben", "Max", "Leo", "Sam", "Finn", "Noah", "Hugo")
-THINGS = (
-    "kite", "ball", "boat", "cup", "book", "lamp", "drum", "hat",
-    "coat", "bell", "ring", "map", "flute", "basket", "wagon", "clock",
-)  # fmt: skip
-COLOURS = ("red", "blue", "green", "white", "black", "brown", "yellow", "pink")
-PLACES = (
-    "park", "garden", "kitchen", "school", "forest", "market", "barn", "tower", "library", "harbour"
-)  # fmt: skip
-OPENINGS = (
-    "It is a warm day.",
-    "The morning is quiet.",
-    "The sun is up.",
-    "It is evening.",
-    "Rain falls on the town.",
-    "The wind is cold.",
-    "It is early.",
-    "Snow lies on the hills.",
-)
 KINDS = ("copy", "possession", "place", "colour", "agreement")
 
 
@@ -79,30 +60,6 @@ class Story:
                 spans.append((at, at + len(word.text), word.kind))
             at += len(word.text)
         return spans
-
-
-@dataclass
-class Thing:
-    """One thing, or two of a kind."""
-
-    name: str
-    colour: str
-    two: bool
-
-    @property
-    def noun(self):
-        return self.name + "s" if self.two else self.name
-
-    @property
-    def owned(self):
-        """As it is first told: "a red kite", "two red kites"."""
-        return f"{'two' if self.two else 'a'} {self.colour} {self.noun}"
-
-
-def is_held_out(person, thing):
-    """Whether this pair is kept for the test: one in five, spread over all people and things."""
-    names = WOMEN + MEN
-    return (names.index(person) + 2 * THINGS.index(thing)) % 5 == 0
 
 
 class _Teller:

@@ -1,13 +1,10 @@
 """The hand-written gradients against finite differences and against autograd."""
 
-import autograd.numpy as anp
 import numpy as np
 import pytest
-from autograd import grad
 
 from synapse_edu.config import Rope
-from synapse_edu.model import batched
-from synapse_edu.study import backward, story_model
+from synapse_edu.study import backward, differentiate, story_model
 
 
 def tiny():
@@ -46,37 +43,30 @@ def test_gradients_against_finite_differences(monkeypatch):
 
 
 def test_gradients_against_autograd(monkeypatch):
-    """The official pass, differentiated by autograd, on the same parameters."""
+    """The official pass differentiated by autograd: same parameters, same packed documents."""
     monkeypatch.setattr(backward, "F32", np.float64)
-    config, p, tokens, targets, _ = tiny()
-    args = batched.ModelArgs(dim=16, n_layers=2, n_heads=4, n_kv_heads=2, rope_theta=10000.0)
-    theirs = {
-        "attn_norm": "attention_norm", "attn_q": "attention.wq", "attn_k": "attention.wk",
-        "attn_v": "attention.wv", "attn_output": "attention.wo", "ffn_norm": "ffn_norm",
-        "ffn_gate": "feed_forward.w1", "ffn_up": "feed_forward.w3", "ffn_down": "feed_forward.w2",
-    }  # fmt: skip
+    config, p, tokens, targets, rng = tiny()
+    weights, starts = rng.random((2, 10)), np.zeros((2, 10), int)
+    starts[1, 4:] = 4
+    mine, grads = backward.loss_and_gradients(p, config, tokens, targets, weights, starts)
+    theirs, found = differentiate.loss_and_gradients(p, config, tokens, targets, weights, starts)
+    assert theirs == pytest.approx(mine, rel=1e-6)
+    assert found.keys() == grads.keys()
+    for name, g in found.items():
+        assert np.abs(g).max() > 0 and np.allclose(g, grads[name], rtol=2e-5, atol=1e-7), name
 
-    def official(p):
-        out = {"tok_embeddings.weight": p["token_embd"], "output.weight": p["token_embd"]}
-        out["norm.weight"] = p["output_norm"]
-        for name, x in p.items():
-            if name.startswith("blk."):
-                _, layer, role = name.split(".")
-                out[f"layers.{layer}.{theirs[role]}.weight"] = x
-        return out
 
-    def loss(p):
-        logits = batched.logits_without_cache(official(p), tokens, args, anp)
-        shifted = logits - anp.max(logits, axis=-1, keepdims=True)
-        log_p = shifted - anp.log(anp.sum(anp.exp(shifted), axis=-1, keepdims=True))
-        rows, columns = np.indices(targets.shape)
-        return -anp.mean(log_p[rows, columns, targets])
-
-    ones, starts = np.ones((2, 10)), np.zeros((2, 10), int)
-    mine, grads = backward.loss_and_gradients(p, config, tokens, targets, ones, starts)
-    assert float(loss(p)) == pytest.approx(mine, rel=1e-6)
-    for name, g in grad(loss)(p).items():
-        assert np.allclose(g, grads[name], rtol=2e-5, atol=1e-7), name
+def test_gradients_in_float32():
+    config, p, tokens, targets, rng = tiny()
+    weights, starts = rng.random((2, 10)), np.zeros((2, 10), int)
+    _, want = backward.loss_and_gradients(p, config, tokens, targets, weights, starts)
+    p32 = {name: x.astype(np.float32) for name, x in p.items()}
+    _, got = backward.loss_and_gradients(
+        p32, config, tokens, targets, weights.astype(np.float32), starts
+    )
+    for name, g in got.items():
+        assert g.dtype == np.float32, name
+        assert np.abs(g - want[name]).max() < 1e-5 * np.abs(want[name]).max() + 1e-7, name
 
 
 def test_documents_do_not_see_each_other():

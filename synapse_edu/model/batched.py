@@ -96,10 +96,14 @@ def block(p, i, h, args, freqs_cis, mask, remember, xp=np):
     return h + xp.matmul(gate / (1 + xp.exp(-gate)) * up, p[at + "feed_forward.w2.weight"].T)
 
 
-def logits_without_cache(p, tokens, args, xp=np):
-    """The pass over whole sequences, tokens (B, S) → logits (B, S, vocab); for training."""
+def logits_without_cache(p, tokens, args, xp=np, mask=None):
+    """The pass over whole sequences, tokens (B, S) → logits (B, S, vocab); for training.
+
+    `mask`, if it is given, is added to the scores (B, heads, S, S) instead of the causal one.
+    """
     n = tokens.shape[1]
-    freqs_cis, mask = precompute_freqs_cis(args.head_dim, n, args.rope_theta), causal_mask(n, 0)
+    freqs_cis = precompute_freqs_cis(args.head_dim, n, args.rope_theta)  # (S, head_dim / 2)
+    mask = causal_mask(n, 0) if mask is None else mask
     h = p["tok_embeddings.weight"][tokens]  # (B, S, dim)
     for i in range(args.n_layers):
         h = block(p, i, h, args, freqs_cis, mask, lambda k, v: (k, v), xp)

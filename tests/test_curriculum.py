@@ -7,7 +7,7 @@ import pytest
 from story_parts import learned, small, tokenizer
 
 from synapse_edu.study import curriculum, storyworld
-from synapse_edu.study.training import Recipe
+from synapse_edu.study.recipe import Recipe
 
 
 def test_batches():

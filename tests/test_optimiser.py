@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from synapse_edu.study import optimiser
-from synapse_edu.study.training import Recipe
+from synapse_edu.study.recipe import Recipe
 
 
 def test_schedule_and_clipping():

@@ -12,6 +12,8 @@ from synapse_edu.study import scores, story_model, storyworld
 from synapse_edu.study.curriculum import encode_story
 from synapse_edu.study.patching import silence
 
+STORIES = storyworld.stories(4, 5, held_out=True)
+
 
 def test_judging_one_story():
     story = storyworld.Story(
@@ -32,16 +34,13 @@ def test_shares():
 
 
 def test_untrained_parameters_know_little():
-    found = scores.scores(story_model.initial(small(), 0), small(), tokenizer(), n_stories=20)
+    found = scores.scores(story_model.initial(small(), 0), small(), tokenizer(), STORIES)
     assert 0 <= found["all"] < 0.3 and found["loss"] > 3
 
 
 @pytest.fixture(scope="module")
 def model():
     return se.load(catalogue.built_in())
-
-
-STORIES = storyworld.stories(4, 5, held_out=True)
 
 
 def test_a_loaded_model_is_judged_by_its_own_predictions(model):

@@ -41,18 +41,24 @@ def shares(judged):
     return {kind: float(np.mean(right)) if right else float("nan") for kind, right in rows.items()}
 
 
-def scores(p, config, tokenizer, n_stories=200, seed=10_000, held_out=True):
-    """How well parameters in training predict fresh stories.
+def scores(p, config, tokenizer, stories):
+    """How well parameters in training predict some stories.
+
+    Parameters
+    ----------
+    p : dict of str → ndarray of float32
+    config : Config
+    tokenizer : Tokenizer
+    stories : list of Story
 
     Returns
     -------
     dict
         ``loss`` in nats a token; ``all`` and each kind: share of words right, 0 to 1.
     """
-    told = storyworld.stories(n_stories, seed, held_out)
     losses, judged = [], []
-    for start in range(0, n_stories, 32):
-        part = told[start : start + 32]
+    for start in range(0, len(stories), 32):
+        part = stories[start : start + 32]
         rows = [encode_story(tokenizer, story) for story in part]
         n_pos = max(len(ids) for ids, _ in rows)
         tokens, weights = np.zeros((len(rows), n_pos), np.int64), np.zeros((len(rows), n_pos), F32)

@@ -52,6 +52,15 @@ def test_silencing(model):
     assert effects.shape == (model.config.n_layer, model.config.n_head) and np.any(effects != 0)
 
 
+def test_a_batch_is_the_tokens_one_by_one(model):
+    heads = patching.silence([(0, 1), (1, 0), (1, 3)])
+    for change in (None, heads):
+        whole = patching.run_batch(model, IDS, change)
+        assert whole.shape == (len(IDS), model.config.n_vocab)
+        for n in range(1, len(IDS) + 1):
+            assert np.array_equal(bits(whole[n - 1]), bits(patching.run(model, IDS[:n], change)))
+
+
 def test_causal_trace(model):
     corrupt = [1, 99, *IDS[2:]]
     clean_logits, corrupt_logits = patching.run(model, IDS), patching.run(model, corrupt)
@@ -64,6 +73,9 @@ def test_causal_trace(model):
     assert found.effect[0, 0] == pytest.approx(0)  # before the difference
     with pytest.raises(BadArgument, match="same length"):
         patching.causal_trace(model, IDS, IDS[:-1], right, wrong)
+    for same in ((IDS, right, wrong), (corrupt, right, right)):
+        with pytest.raises(BadArgument, match="same margin"):
+            patching.causal_trace(model, IDS, *same)
 
 
 def test_head_measures():

@@ -139,6 +139,11 @@ def causal_trace(model, clean, corrupt, right, wrong, step="layer_output"):
     Returns
     -------
     CausalTrace
+
+    Raises
+    ------
+    BadArgument
+        If the prompts differ in length, or make no difference.
     """
     if len(clean) != len(corrupt):
         raise BadArgument(
@@ -153,6 +158,11 @@ def causal_trace(model, clean, corrupt, right, wrong, step="layer_output"):
 
     best = _margin(run(model, clean, keep), right, wrong)
     worst = _margin(run(model, corrupt), right, wrong)
+    if best == worst:
+        raise BadArgument(
+            "Both prompts prefer the right token to the wrong one by the same margin, so there is "
+            "nothing to bring back. Do the prompts differ, and are these two tokens not the same?"
+        )
     effect = np.zeros((model.config.n_layer, len(clean)))  # (n_layer, T)
     for layer, position in np.ndindex(effect.shape):
         key = (step, layer, position)

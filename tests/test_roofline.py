@@ -5,7 +5,14 @@ import pytest
 from synapse_edu.config import Config
 from synapse_edu.errors import BadArgument
 from synapse_edu.study.cost import Cost
-from synapse_edu.study.roofline import PRESETS, Machine, float32_macs, read_bandwidth
+from synapse_edu.study.roofline import (
+    PRESETS,
+    Machine,
+    float32_macs,
+    int8_macs,
+    measure,
+    read_bandwidth,
+)
 from synapse_edu.views import roofline as view
 
 MACHINE = Machine("test", 10e9, 100e9, "made up")
@@ -30,8 +37,15 @@ def test_decode_is_bound_by_memory_and_prefill_by_arithmetic():
 def test_measuring():
     assert 1e8 < read_bandwidth(1, 2**24, 2) < 1e13
     assert 1e7 < float32_macs(64, 0.01) < 1e13
+    assert 1e5 < int8_macs("Q8_0", 32, 64, 4, 0.01) < 1e13
     with pytest.raises(BadArgument):
         read_bandwidth(-1)
+
+
+def test_this_machine():
+    found = measure(1)
+    assert found.name == "this machine, 1 thread" and 1e6 < found.macs < 1e13
+    assert measure(2, macs=5e9).macs == 5e9 and found.bandwidth > 1e8
 
 
 def test_the_picture_in_words():

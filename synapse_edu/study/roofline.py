@@ -15,6 +15,8 @@ import numpy as np
 
 from ..errors import BadArgument
 from ..formats.matrix import Matrix
+from ..numerics import Numerics
+from ..ops.reference.matmul import matmul
 
 
 @dataclass(frozen=True)
@@ -48,41 +50,43 @@ class Machine:
 
     def seconds(self, phase):
         """Least time for a `cost.Phase`: its weights and its cache are read from memory."""
-        return max(
-            (phase.weight_bytes + phase.cache_bytes) / self.bandwidth, phase.macs / self.macs
-        )
+        return max(self._memory_seconds(phase), phase.macs / self.macs)
+
+    def _memory_seconds(self, phase):
+        return (phase.weight_bytes + phase.cache_bytes) / self.bandwidth
 
     def tokens_per_second(self, phase):
         return phase.n_tokens / self.seconds(phase)
 
     def bound(self, phase):
         """``"memory"`` or ``"arithmetic"``: which of the two limits the phase."""
-        memory = (phase.weight_bytes + phase.cache_bytes) / self.bandwidth
-        return "memory" if memory > phase.macs / self.macs else "arithmetic"
+        longer = self._memory_seconds(phase) > phase.macs / self.macs
+        return "memory" if longer else "arithmetic"
 
 
 # Peak figures as published; a real program reaches 60 to 90 % of them.  A multiply-accumulate is
 # two of the operations that data sheets count.
-PRESETS = {
-    "laptop, two channels of DDR5-5600": Machine(
+MACHINES = (
+    Machine(
         "laptop, two channels of DDR5-5600",
         2 * 8 * 5600e6,
         8 * 3.0e9 * 32,
         "2 channels × 8 bytes × 5.6 GT/s; 8 cores × 3 GHz × 32 int8 MACs a cycle (AVX2)",
     ),
-    "Raspberry Pi 5": Machine(
+    Machine(
         "Raspberry Pi 5",
         4 * 4267e6,
         4 * 2.4e9 * 32,
         "32-bit LPDDR4X-4267; 4 Cortex-A76 × 2.4 GHz × 32 int8 MACs a cycle (dot product)",
     ),
-    "NVIDIA H100 SXM": Machine(
+    Machine(
         "NVIDIA H100 SXM", 3.35e12, 989.4e12 / 2, "data sheet: 3.35 TB/s, 989.4 TFLOP/s dense BF16"
     ),
-    "NVIDIA A100 80 GB": Machine(
+    Machine(
         "NVIDIA A100 80 GB", 2.039e12, 312e12 / 2, "data sheet: 2,039 GB/s, 312 TFLOP/s dense BF16"
     ),
-}
+)
+PRESETS = {machine.name: machine for machine in MACHINES}
 
 
 def read_bandwidth(n_threads=None, n_bytes=256 * 1024**2, repeats=5):
@@ -129,9 +133,6 @@ def float32_macs(n=512, seconds=0.5):
 def int8_macs(format="Q4_1", n_out=1024, n_in=1024, n_tokens=64, seconds=0.5, seed=0):
     """Multiply-accumulates a second of this package's own product of a quantized matrix with
     `n_tokens` activation rows, unpacking included: what prefill can reach here, on one thread."""
-    from ..numerics import Numerics
-    from ..ops.fast.matmul import matmul
-
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n_tokens, n_in), np.float32)  # (n_tokens, n_in)
     weight = Matrix.from_float32(rng.standard_normal((n_out, n_in), np.float32), format)

@@ -23,8 +23,9 @@ FLOOR = {
     "classroom": 6,
     "lab": 7,
     "describe": 7,
-    "cli": 8,
-    "__main__": 9,
+    "commands": 8,
+    "cli": 9,
+    "__main__": 10,
     "__init__": 7,
 }
 

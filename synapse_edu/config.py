@@ -1,12 +1,11 @@
 """Config: the numbers that define one model; every shape derives from it."""
 
-import difflib
 import html
 import math
 from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 
-from .errors import BadArgument
+from .errors import BadArgument, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,9 @@ class Config:
         from .config_named import SIZES
 
         if name not in SIZES:
-            near = difflib.get_close_matches(str(name), SIZES, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise BadArgument(
-                f"No configuration is called {name!r}.{hint} Names: {', '.join(SIZES)}."
+                f"No configuration is called {name!r}.{did_you_mean(name, SIZES)} "
+                f"Names: {', '.join(SIZES)}."
             )
         n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab, eps, tied, more = SIZES[name]
         architecture = more.get("architecture", "llama")

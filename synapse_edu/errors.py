@@ -6,6 +6,15 @@ traceback through our modules would not help a reader whose file is cut short.
 """
 
 
+import difflib
+
+
+def did_you_mean(name, known):
+    """`` Did you mean 'smollm2'?`` if `name` is nearly one of the `known` ones, else nothing."""
+    near = difflib.get_close_matches(str(name), known, 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
 class SynapseError(Exception):
     """Base of all errors that this package raises on purpose."""
 

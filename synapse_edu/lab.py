@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from .atomic import replacing
 from .errors import BadArgument
 
 START = "00_start_here.ipynb"
@@ -148,10 +149,8 @@ def _copy(target, content):
 
 
 def _write(target, content):
-    """Write whole or not at all: a power cut must not leave half a chapter."""
-    half = target.with_name(target.name + ".part")
-    half.write_bytes(content)
-    os.replace(half, target)
+    with replacing(target) as part:
+        part.write_bytes(content)
 
 
 def _trust(notebook):

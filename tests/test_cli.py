@@ -10,7 +10,7 @@ import pytest
 from synapse_edu import cli, describe, lab
 from synapse_edu.errors import BadArgument
 
-COMMANDS = ["lab", "models", "inspect", "generate"]
+COMMANDS = ["lab", "models", "inspect", "convert", "generate"]
 
 
 def run(*arguments):
@@ -103,11 +103,11 @@ def test_as_a_process_a_refusal_shows_no_traceback(tmp_path):
     assert "no such file.gguf" in done.stderr and "Traceback" not in done.stderr
 
 
-STAND_IN = "built-in"
+MODEL = "built-in"
 
 
 def test_inspect_describes_a_file(capsys):
-    assert cli.main(["inspect", STAND_IN, "--tensors", "--metadata"]) == 0
+    assert cli.main(["inspect", MODEL, "--tensors", "--metadata"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"GGUF version 3, little-endian, \d+ metadata keys, \d+ tensors", text)
     assert re.search(r"n_layer +\d", text)
@@ -141,7 +141,7 @@ def test_models_get_needs_a_known_name(arguments, words, capsys):
 
 
 def test_generate_is_the_same_for_the_same_seed(capsys):
-    arguments = ["generate", "Once upon", "--model", STAND_IN, "--max-tokens", "5"]
+    arguments = ["generate", "Once upon", "--model", MODEL, "--max-tokens", "5"]
     arguments += ["--temperature", "0.9", "--top-k", "20"]
     texts = []
     for seed in ("1", "1", "2"):
@@ -152,5 +152,5 @@ def test_generate_is_the_same_for_the_same_seed(capsys):
 
 
 def test_generate_refuses_a_wrong_setting(capsys):
-    assert cli.main(["generate", "Once", "--model", STAND_IN, "--top-p", "2"]) == 1
+    assert cli.main(["generate", "Once", "--model", MODEL, "--top-p", "2"]) == 1
     assert "top_p" in capsys.readouterr().err

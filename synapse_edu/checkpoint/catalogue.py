@@ -1,6 +1,5 @@
 """Models by name: the built-in one, and those to download; which file a name or path means."""
 
-import difflib
 import os
 import shutil
 from dataclasses import dataclass
@@ -8,7 +7,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from ..errors import BadArgument, DownloadProblem, FileProblem
+from ..atomic import replacing
+from ..errors import BadArgument, DownloadProblem, FileProblem, did_you_mean
 from .download import Download, check, fetch
 
 ENV_MODEL, ENV_HOME = "SYNAPSE_MODEL", "SYNAPSE_HOME"
@@ -72,16 +72,14 @@ def data_folder():
     """The package's own data: the repository's ``data``, or its copy in an installed package."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package.parent / "data", package / "_book" / "data"):
-        if (folder / "built-in.gguf").exists() or (folder / "stand-in.gguf").exists():
+        if (folder / "built-in.gguf").exists():
             return folder
     raise FileProblem("The built-in model is missing from this installation: install it again.")
 
 
 def built_in():
     """Path of the built-in model."""
-    folder = data_folder()
-    path = folder / "built-in.gguf"
-    return path if path.exists() else folder / "stand-in.gguf"
+    return data_folder() / "built-in.gguf"
 
 
 def models():
@@ -130,10 +128,9 @@ def resolve(path=None):
     if file.exists() or file.suffix or len(file.parts) > 1:
         return file
     known = [BUILT_IN, *DOWNLOADS]
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     raise FileProblem(
-        f"{name!r} is neither a file here nor a model's name.{hint} Names: {', '.join(known)}."
+        f"{name!r} is neither a file here nor a model's name.{did_you_mean(name, known)} "
+        f"Names: {', '.join(known)}."
     )
 
 
@@ -148,10 +145,9 @@ def get(name, quiet=False):
     if name == BUILT_IN:
         return built_in()
     if name not in DOWNLOADS:
-        near = difflib.get_close_matches(str(name), DOWNLOADS, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise DownloadProblem(
-            f"{name!r} cannot be fetched by name.{hint} Names: {', '.join(DOWNLOADS)}."
+            f"{name!r} cannot be fetched by name.{did_you_mean(name, DOWNLOADS)} "
+            f"Names: {', '.join(DOWNLOADS)}."
         )
     download = DOWNLOADS[name]
     target = place(download)
@@ -167,14 +163,11 @@ def add_file(name, source):
         raise DownloadProblem(f"{name!r} is not in the list of models.")
     download = DOWNLOADS[name]
     target = place(download)
-    part = target.with_suffix(f".{os.getpid()}.part")
     try:
         check(Path(source), download.file_sha256, str(source))
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, part)
-        os.replace(part, target)
+        with replacing(target) as part:
+            shutil.copyfile(source, part)
     except OSError as error:
         raise DownloadProblem(f"{source} could not be copied to {target} ({error}).") from None
-    finally:
-        part.unlink(missing_ok=True)
     return target

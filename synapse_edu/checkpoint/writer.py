@@ -1,10 +1,11 @@
 """A trained or converted model → a GGUF file, over PyPI's ``gguf``."""
 
-import os
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
+from ..atomic import replacing
 from ..errors import BadArgument, FileProblem
 from ..formats.layout import format_of
 from ..formats.matrix import Matrix
@@ -29,36 +30,37 @@ def write_gguf(path, metadata, tensors):
         strings are str; arrays are NumPy arrays, or lists of str or bytes.
     tensors : mapping of str → Matrix or ndarray of float32
     """
-    from gguf import GGMLQuantizationType, GGUFWriter
+    from gguf import GGUFWriter
 
     path = Path(path)
     architecture = metadata.get("general.architecture")
     if not isinstance(architecture, str):
         raise BadArgument("write_gguf: the metadata need general.architecture, a string.")
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    writer = GGUFWriter(part, architecture)
     try:
-        for key, value in metadata.items():
-            if key == "general.alignment":
-                writer.add_custom_alignment(int(value))
-            elif key != "general.architecture" and not key.startswith("split."):
-                _add(writer, key, value)  # one file is written, whatever the source was cut into
-        for name, tensor in tensors.items():
-            if isinstance(tensor, Matrix):
-                kind = GGMLQuantizationType(format_of(tensor.format).ggml_type)
-                writer.add_tensor(name, np.ascontiguousarray(tensor.raw), raw_dtype=kind)
-            else:
-                writer.add_tensor(name, np.ascontiguousarray(tensor, np.float32))
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        os.replace(part, path)
+        # Closed before it is replaced: Windows does not rename a file that is open.
+        with replacing(path) as part, closing(GGUFWriter(part, architecture)) as writer:
+            _fill(writer, metadata, tensors)
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
     except OSError as error:
         raise FileProblem(f"{path}: could not be written ({error.strerror or error}).") from None
-    finally:
-        writer.close()  # Windows does not remove a file that is open
-        part.unlink(missing_ok=True)
+
+
+def _fill(writer, metadata, tensors):
+    from gguf import GGMLQuantizationType
+
+    for key, value in metadata.items():
+        if key == "general.alignment":
+            writer.add_custom_alignment(int(value))
+        elif key != "general.architecture" and not key.startswith("split."):
+            _add(writer, key, value)  # one file is written, whatever the source was cut into
+    for name, tensor in tensors.items():
+        if isinstance(tensor, Matrix):
+            kind = GGMLQuantizationType(format_of(tensor.format).ggml_type)
+            writer.add_tensor(name, np.ascontiguousarray(tensor.raw), raw_dtype=kind)
+        else:
+            writer.add_tensor(name, np.ascontiguousarray(tensor, np.float32))
 
 
 def _add(writer, key, value):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from ..atomic import replacing
+
 
 def path():
     """The file: in the folder SYNAPSE_PROGRESS, or else in the user's data folder."""
@@ -45,9 +47,8 @@ def note(name, status):
     try:
         target = path()
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
-        os.replace(part, target)
+        with replacing(target) as part:
+            part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
     except OSError:
         pass  # a read-only computer: the check itself must not fail
 

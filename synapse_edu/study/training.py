@@ -27,6 +27,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from ..atomic import replacing
 from ..errors import BadArgument, FileProblem
 from ..model.load import load
 from ..tokenizer.tokenizer import Tokenizer
@@ -72,14 +73,11 @@ class State:
         return cls(recipe, 0, p, zeros, {name: x.copy() for name, x in zeros.items()}, [])
 
     def save(self, path):
-        """Write to a temporary name, then move: an interruption keeps the older one."""
-        path = Path(path)
+        """Write to `path`; an interruption keeps the older one."""
         arrays = {f"{kind}/{n}": x for kind in "pmv" for n, x in getattr(self, kind).items()}
         rest = {"recipe": asdict(self.recipe), "curve": self.curve, "seconds": self.seconds}
-        part = path.with_name(path.name + ".part")
-        with part.open("wb") as file:
+        with replacing(path) as part, part.open("wb") as file:
             np.savez(file, step=self.step, rest=json.dumps(rest), **arrays)
-        os.replace(part, path)
 
     @classmethod
     def load(cls, path):

@@ -15,7 +15,7 @@ from ..ops.reference.embedding import embedding
 from ..ops.reference.feedforward import swiglu
 from ..ops.reference.matmul import matmul
 from ..ops.reference.norm import rms_norm
-from ..ops.reference.rope import rope
+from ..ops.reference.rope import angles, rotate
 from . import steps
 from .spec import StepSpec
 
@@ -145,9 +145,11 @@ class _Pass:
     """What the steps of one pass share, and how a step is offered to the reader."""
 
     def __init__(self, config, numerics, rope_freqs, ids, cache, single):
-        self.config, self.numerics, self.rope_freqs = config, numerics, rope_freqs
+        self.config, self.numerics = config, numerics
         self.ids, self.cache, self.single = ids, cache, single
         self.positions = np.arange(cache.n, cache.n + len(ids))  # (n,)
+        # The same angles in every layer, for queries and keys: (n, n_rot / 2) each.
+        self.cos, self.sin = angles(self.positions, config.rope, rope_freqs, numerics)
         self.edited = False
         self.ticket = cache.begin(len(ids))
 
@@ -192,7 +194,7 @@ class _Pass:
         return (yield from self.offer(name, layer, normed))
 
     def turn(self, x):
-        return rope(x, self.positions, self.config.rope, self.rope_freqs, self.numerics)
+        return rotate(x, self.cos, self.sin, self.config.rope, self.numerics)
 
     def store(self, layer, k, v):
         return self.cache.store(self.ticket, layer, k, v)

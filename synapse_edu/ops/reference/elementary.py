@@ -100,13 +100,7 @@ def expf(x):
     x = np.asarray(x, F32)
     with np.errstate(all="ignore"):
         xd = np.atleast_1d(x).astype(np.float64)
-        z = (C.INV_LN2 * 32) * xd
-        kd = z + C.ROUND_TO_INT
-        ki = kd.view(np.uint64)
-        r = z - (kd - C.ROUND_TO_INT)
-        s = (C.EXP2_TABLE[ki & np.uint64(31)] + (ki << np.uint64(47))).view(np.float64)
-        c0, c1, c2 = C.EXP2_C0 / 32**3, C.EXP2_C1 / 32**2, C.EXP2_C2 / 32
-        y = ((c0 * r + c1) * (r * r) + (c2 * r + 1)) * s
+        y = _exp2(C.INV_LN2 * xd)
         y = np.where(xd > C.EXP_OVERFLOW, np.inf, np.where(xd < C.EXP_UNDERFLOW, 0.0, y))
         return np.where(np.isnan(xd), xd, y).astype(F32).reshape(x.shape)
 

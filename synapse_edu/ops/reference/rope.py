@@ -132,18 +132,35 @@ def rope(x, positions, rope, freq_factors, numerics, attn_factor=None):
     Returns
     -------
     ndarray of float32, shape (n, heads, head_dim)
-
-    Notes
-    -----
-    llama.cpp: ``rotate_pairs`` (ops.cpp).  In its AVX2 build the compiler takes neighbouring
-    pairs two at a time; the last of an odd number is left over, and is not fused.
     """
     if rope.n_rot % 2 or not 0 < rope.n_rot <= x.shape[-1]:
         raise BadArgument(
             f"RoPE turns pairs: n_rot must be even and at most head_dim = {x.shape[-1]}, "
             f"not {rope.n_rot}."
         )
-    cos, sin = angles(positions, rope, freq_factors, numerics, attn_factor)
+    cos, sin = angles(positions, rope, freq_factors, numerics, attn_factor)  # (n, n_pair)
+    return rotate(x, cos, sin, rope, numerics)  # (n, heads, head_dim)
+
+
+def rotate(x, cos, sin, rope, numerics):
+    """Turn each pair of each head by angles known from `angles`: one table serves every layer.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n, heads, head_dim)
+    cos, sin : ndarray of float32, shape (n, n_rot / 2)
+    rope, numerics
+        As for `rope`.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, heads, head_dim)
+
+    Notes
+    -----
+    llama.cpp: ``rotate_pairs`` (ops.cpp).  In its AVX2 build the compiler takes neighbouring
+    pairs two at a time; the last of an odd number is left over, and is not fused.
+    """
     cos, sin = cos[:, None, :], sin[:, None, :]  # (n, 1, n_pair)
     if rope.layout == "normal":
         first, second = slice(0, rope.n_rot, 2), slice(1, rope.n_rot, 2)

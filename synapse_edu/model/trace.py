@@ -89,7 +89,7 @@ class Trace:
         for key, arrays in parts.items():
             values[key] = np.concatenate(arrays) if len(arrays) > 1 else arrays[0].copy()
             values[key].flags.writeable = False
-        return cls(ids, _pieces(model, ids), model.config, model.numerics, values)
+        return cls(ids, pieces(model, ids), model.config, model.numerics, values)
 
     @staticmethod
     def size(model, n_tokens, names=None):
@@ -150,7 +150,7 @@ class Trace:
         return np.where(hidden, np.float32(-np.inf), values * scale)
 
 
-def _pieces(model, ids):
+def pieces(model, ids):
     """Each id's bytes; ``#id`` for a model without a usable vocabulary."""
     try:
         tokenizer = model.tokenizer

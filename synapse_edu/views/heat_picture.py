@@ -76,13 +76,19 @@ def grid(tokens, cell, weights, rows, columns, scale, label):
     )
 
 
+def _mark(level, cell):
+    """Side and opacity of a shade's square in a cell: a higher shade is larger and darker."""
+    part = 0.7 * level / (LEVELS - 1)
+    return cell * (0.25 + part), 0.3 + part
+
+
 def _squares(shown, rows, columns, scale, size):
     """One path for each shade, of all cells that have it; a higher shade is larger too."""
     levels = scale.level(shown)  # (rows, columns)
     i, j = np.indices(levels.shape)
     levels = np.where(j + columns[0] > i + rows[0], -1, levels)
     for level in range(LEVELS):
-        side = size * (0.25 + 0.7 * level / (LEVELS - 1))
+        side, opacity = _mark(level, size)
         edge = (size - side) / 2
         square = f"h{side:.4g}v{side:.4g}h{-side:.4g}z"
         cells = np.argwhere(levels == level).tolist()
@@ -90,7 +96,6 @@ def _squares(shown, rows, columns, scale, size):
             where = "".join(
                 f"M{c * size + edge:.5g} {r * size + edge:.5g}{square}" for r, c in cells
             )
-            opacity = 0.3 + 0.7 * level / (LEVELS - 1)
             yield f'<path class="se-fill" fill-opacity="{opacity:.3g}" d="{where}"/>'
 
 
@@ -114,10 +119,10 @@ def legend(scale):
     edges, cell = scale.edges(), 14
     body = []
     for level in range(LEVELS):
-        side = cell * (0.25 + 0.7 * level / (LEVELS - 1))
+        side, opacity = _mark(level, cell)
         edge = (cell - side) / 2
         body.append(
-            f'<rect class="se-fill" fill-opacity="{0.3 + 0.7 * level / (LEVELS - 1):.3g}" '
+            f'<rect class="se-fill" fill-opacity="{opacity:.3g}" '
             f'x="{level * 70 + edge:.4g}" y="{edge:.4g}" width="{side:.4g}" height="{side:.4g}"/>'
             f'<text x="{level * 70 + 18}" y="11">{safe(number(edges[level], 2))}</text>'
         )

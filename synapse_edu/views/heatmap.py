@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import BadArgument
+from .controls import select, slider
 from .frame import View, details, page
 from .heat_picture import Scale, grid, legend
 from .text import number, safe, visible
@@ -121,13 +122,9 @@ def reading(trace, state, weights):
 def controls(trace, state):
     """The layer's slider and the choice of stage."""
     last = trace.config.n_layer - 1
-    options = "".join(
-        f"<option{' selected' if s == state.stage else ''}>{s}</option>" for s in STAGES
-    )
-    return (
-        f'<label>Layer <input type="range" data-set="layer" min="0" max="{last}" step="1" '
-        f'value="{state.layer}"></label>'
-        f'<label>Show <select data-set="stage">{options}</select></label>'
+    stages = [(stage, stage) for stage in STAGES]
+    return slider("Layer", "layer", 0, last, state.layer) + select(
+        "Show", "stage", stages, state.stage
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from ..errors import BadArgument
 from ..numerics import PRESETS
 from ..study.divergence import Nudge, diverge, label
+from .controls import select
 from .frame import View, details, page
 from .text import number, safe
 
@@ -135,20 +136,11 @@ def _table(result, state):
 
 
 def _controls(state, others):
-    def options(names, chosen):
-        return "".join(
-            f'<option value="{safe(v)}"{" selected" if v == chosen else ""}>{safe(t)}</option>'
-            for v, t in names
-        )
-
     thresholds = [(f"{t:g}", f"{t:g}") for t in (0, 1e-7, 1e-5, 1e-3, 1e-1)]
     return (
-        f'<label>Against <select data-set="other">{options([(o, o) for o in others], state.other)}'
-        "</select></label>"
-        f'<label>Shade by <select data-set="measure">{options(MEASURES.items(), state.measure)}'
-        "</select></label>"
-        f'<label>Threshold <select data-set="threshold">'
-        f"{options(thresholds, f'{state.threshold:g}')}</select></label>"
+        select("Against", "other", [(o, o) for o in others], state.other)
+        + select("Shade by", "measure", MEASURES.items(), state.measure)
+        + select("Threshold", "threshold", thresholds, f"{state.threshold:g}")
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import BadArgument
 from ..model.sampling import Sampler, log_probabilities, ranked
+from .controls import slider
 from .frame import View, details, page
 from .text import number, safe, short, visible
 
@@ -101,15 +102,10 @@ def reading(bar):
 
 def controls(state):
     """A slider for each setting of the sampler."""
-    sliders = (
-        ("temperature", "Temperature", 0, 2, 0.05, state.temperature),
-        ("top_k", "Top-k (0: off)", 0, 100, 1, state.top_k),
-        ("top_p", "Top-p (1: off)", 0.05, 1, 0.05, state.top_p),
-    )
-    return "".join(
-        f'<label>{label} <input type="range" data-set="{name}" min="{low}" max="{high}" '
-        f'step="{step}" value="{value}"></label>'
-        for name, label, low, high, step, value in sliders
+    return (
+        slider("Temperature", "temperature", 0, 2, state.temperature, step=0.05)
+        + slider("Top-k (0: off)", "top_k", 0, 100, state.top_k)
+        + slider("Top-p (1: off)", "top_p", 0.05, 1, state.top_p, step=0.05)
     )
 
 

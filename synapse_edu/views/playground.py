@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ..errors import BadArgument, SynapseError
+from .controls import select, slider
 from .frame import View, details, page
 from .text import number, safe, visible
 
@@ -95,19 +96,13 @@ def _cut(text, limit=2000):
 
 
 def _controls(splits, state):
-    special = "".join(
-        f'<option value="{value}"{" selected" if on == state.parse_special else ""}>{word}</option>'
-        for value, word, on in (("no", "as typed", False), ("yes", "as tokens", True))
-    )
-    names = "".join(
-        f'<option value="{i}"{" selected" if i == state.chosen else ""}>{safe(s.name)}</option>'
-        for i, s in enumerate(splits)
-    )
+    special = [("no", "as typed"), ("yes", "as tokens")]
+    names = [(i, s.name) for i, s in enumerate(splits)]
     return (
         '<label>Text <input type="text" data-set="text" size="60" autocomplete="off" '
         'spellcheck="false"></label>'
-        f'<label>Special tokens <select data-set="parse_special">{special}</select></label>'
-        f'<label>Merges of <select data-set="chosen">{names}</select></label>'
+        + select("Special tokens", "parse_special", special, special[state.parse_special][0])
+        + select("Merges of", "chosen", names, state.chosen)
     )
 
 
@@ -145,14 +140,9 @@ def _replay(here, state, live):
         f'<span class="se-chip"><span class="se-tok">{safe(visible(part.raw))}</span></span>'
         for part in moment.parts[:CHIPS]
     )
-    slider = ""
-    if live:
-        slider = (
-            f'<label>Merge <input type="range" data-set="step" min="0" max="{last}" step="1" '
-            f'value="{now}"></label> '
-        )
+    choice = slider("Merge", "step", 0, last, now) + " " if live else ""
     return (
-        f"<h4>Merges of {safe(here.name)}</h4>{slider}<b>{now} of {last}</b> "
+        f"<h4>Merges of {safe(here.name)}</h4>{choice}<b>{now} of {last}</b> "
         f'<div class="se-chips" dir="ltr">{parts}</div><p>{safe(moment.caption)}</p>'
     )
 

@@ -1,6 +1,7 @@
 """The roofline as a picture: a machine's two limits, and where each phase stands under them."""
 
 from ..errors import BadArgument
+from .figure import figure
 
 MARKERS = "os^Dv<>P"
 
@@ -22,16 +23,13 @@ def render(machine, phases, measured=None, title=None):
     matplotlib.figure.Figure
         With an attribute ``alt``: the picture in words.
     """
-    from matplotlib.figure import Figure
-
     if not phases:
         raise BadArgument("The roofline needs at least one phase to place.")
     measured = measured or {}
     intensities = {name: _intensity(phase) for name, phase in phases.items()}
     low = min(*intensities.values(), machine.ridge) / 4
     high = max(*intensities.values(), machine.ridge) * 4
-    figure = Figure(figsize=(7, 4.2), dpi=110, layout="constrained")
-    axes = figure.subplots()
+    drawn, axes = figure(7, 4.2)
     axes.plot(
         [low, machine.ridge, high],
         [v / 1e9 for v in machine.attainable([low, machine.ridge, high])],
@@ -58,8 +56,8 @@ def render(machine, phases, measured=None, title=None):
     )
     axes.grid(True, which="major", color="0.9")
     axes.legend(fontsize=8, loc="lower right")
-    figure.alt = describe(machine, phases, measured)
-    return figure
+    drawn.alt = describe(machine, phases, measured)
+    return drawn
 
 
 def _intensity(phase):

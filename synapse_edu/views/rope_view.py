@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import BadArgument
 from ..ops.reference.rope import rope as rotate
+from .controls import select, slider
 from .frame import View, details, page
 from .text import number, safe
 
@@ -155,16 +156,10 @@ def _table(config, waves, state, factors):
 
 
 def _controls(state, n_pairs):
-    modes = "".join(
-        f'<option value="{m}"{" selected" if m == state.layout else ""}>{safe(words)}</option>'
-        for m, words in MODES.items()
-    )
     return (
-        '<label>Position <input type="range" data-set="position" min="0" max="512" step="1" '
-        f'value="{min(state.position, 512)}"></label>'
-        f'<label>Pair <input type="range" data-set="pair" min="0" max="{n_pairs - 1}" step="1" '
-        f'value="{state.pair}"></label>'
-        f'<label>Pairs are <select data-set="layout">{modes}</select></label>'
+        slider("Position", "position", 0, 512, min(state.position, 512))
+        + slider("Pair", "pair", 0, n_pairs - 1, state.pair)
+        + select("Pairs are", "layout", MODES.items(), state.layout)
     )
 
 

@@ -3,6 +3,7 @@
 from ..model import steps
 from ..model.spec import symbols
 from .cache_picture import cache_html, written
+from .controls import select
 from .formula import mathml
 from .frame import details
 from .text import safe, visible
@@ -11,10 +12,17 @@ from .value_table import value_html
 HEAD_STEPS = ("q_rope", "k_rope", "q_temperature", "attention", "scores", "probabilities")
 
 
+def nearest_layer(trace, index):
+    """The layer of a step; for a step before or after the layers, the first or the last one."""
+    layer = trace.names[index][1]
+    if layer is None:
+        return 0 if index == 0 else trace.config.n_layer - 1
+    return layer
+
+
 def step_list(trace, state, live):
     """The steps of this layer with what comes before and after the layers."""
-    layer = trace.names[state.index][1]
-    shown = layer if layer is not None else (0 if state.index == 0 else trace.config.n_layer - 1)
+    shown = nearest_layer(trace, state.index)
     rows, group = [], None
     for i, (name, at) in enumerate(trace.names):
         if at not in (None, shown):
@@ -76,9 +84,9 @@ def titled(name, layer):
     return name if layer is None or "." in name else f"{name}, layer {layer}"
 
 
-def cache_column(trace, state, layer):
+def cache_column(trace, state):
     """The cache of the layer that is looked at; of the nearest one outside the layers."""
-    shown = layer if layer is not None else (0 if state.index == 0 else trace.config.n_layer - 1)
+    shown = nearest_layer(trace, state.index)
     done = written(trace.names, state.index, shown)
     itemsize = 2 if trace.numerics.cache == "float16" else 4
     return cache_html(trace.tokens, state.position, shown, done, trace.config, itemsize)
@@ -86,11 +94,7 @@ def cache_column(trace, state, layer):
 
 def controls(trace, state):
     """Buttons for the four moves, and the choice of a token."""
-    options = "".join(
-        f'<option value="{i}"{" selected" if i == state.position else ""}>'
-        f"{i} {safe(visible(token))}</option>"
-        for i, token in enumerate(trace.tokens)
-    )
+    tokens = [(i, f"{i} {visible(token)}") for i, token in enumerate(trace.tokens)]
     buttons = "".join(
         f'<button type="button" data-press="{key}">{text}</button>'
         for key, text in (
@@ -100,4 +104,4 @@ def controls(trace, state):
             ("PageDown", "layer +"),
         )
     )
-    return f'{buttons}<label>Token <select data-set="position">{options}</select></label>'
+    return buttons + select("Token", "position", tokens, state.position)

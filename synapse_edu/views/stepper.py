@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import BadArgument, SynapseError
+from ..errors import BadArgument
 from ..model import steps
 from ..model.sampling import log_probabilities, ranked
 from ..model.spec import symbols
-from ..model.trace import Trace
+from ..model.trace import Trace, pieces
 from ..study.lens import logit_lens, norms, stream
 from .frame import View, details, page
-from .step_parts import cache_column, controls, step_html, step_list, titled
+from .step_parts import cache_column, controls, nearest_layer, step_html, step_list, titled
 from .stream_picture import stream_svg, stream_table
 from .text import safe, visible
 
@@ -91,19 +91,20 @@ def render(trace, state, guesses=None, live=True):
     token = visible(trace.tokens[state.position])
     label = f"Token {state.position} ({token}) step by step"
     states = stream(trace, state.position)
-    here = len(states) - 1 if layer is None and state.index else 0 if layer is None else layer
-    here += name == "layer_output"
+    lengths = norms(states)  # (n_layer + 1,)
+    after = name == "layer_output" or (layer is None and state.index > 0)
+    here = nearest_layer(trace, state.index) + after
     columns = (
         '<div class="se-columns">'
         f'<div class="se-ops" data-scroll>{step_list(trace, state, live)}</div>'
         f"<div>{step_html(trace, state, spec, layer)}</div>"
-        f"<div>{cache_column(trace, state, layer)}</div></div>"
+        f"<div>{cache_column(trace, state)}</div></div>"
     )
     bottom = (
         f"{STREAM}: its length after each layer"
         f"{', and what it would predict there' if guesses else ''}</h4>"
-        + stream_svg(norms(states), guesses, here)
-        + details("The stream as a table", stream_table(norms(states), guesses))
+        + stream_svg(lengths, guesses, here)
+        + details("The stream as a table", stream_table(lengths, guesses))
     )
     parts = {
         "controls": controls(trace, state),
@@ -135,22 +136,13 @@ def lens_guesses(trace, model, position, n=3):
         One list for each of the n_layer + 1 states, likeliest first.
     """
     logits = logit_lens(stream(trace, position), model.weights, model.config, model.numerics)
-    piece = _piece_of(model)
     guesses = []
     for row in logits:  # (n_vocab,)
         log_p = log_probabilities(row)  # (n_vocab,)
-        best = ranked(row, n).tolist()
-        guesses.append([(visible(piece(i)), float(np.exp(log_p[i]))) for i in best])
+        best = ranked(row, n)  # (n,)
+        words = (visible(piece) for piece in pieces(model, best.tolist()))
+        guesses.append(list(zip(words, np.exp(log_p[best]).tolist(), strict=True)))
     return guesses
-
-
-def _piece_of(model):
-    """A function from an id to its bytes; ``#id`` for a model without a usable vocabulary."""
-    try:
-        tokenizer = model.tokenizer
-    except SynapseError:
-        return lambda i: f"#{i}".encode()
-    return lambda i: tokenizer.piece(i, special=True)
 
 
 class TokenStepper(View):

@@ -9,6 +9,7 @@ formats whose encoders search over many candidate scales only Q4_K and Q6_K are 
 import numpy as np
 
 from ..errors import BadArgument, UnsupportedModel
+from . import encode_k
 from .activations import bf16_bits, half_away
 from .layout import format_of
 
@@ -46,18 +47,12 @@ def encode(x, format):
         raise BadArgument(f"{format} rows hold blocks of {known.block} elements, not {x.shape}.")
     if not np.isfinite(x).all() and not known.is_float:
         raise BadArgument(f"{format} cannot hold infinities or NaNs.")
-    if format in ("Q4_K", "Q6_K"):
-        from . import encode_k
-
-        make = getattr(encode_k, format.lower())
-    elif format in ENCODERS:
-        make = ENCODERS[format]
-    else:
+    if format not in ENCODERS:
         raise UnsupportedModel(f"{format} is decoded here but not made; choose {', '.join(MADE)}.")
     blocks = x.reshape(*x.shape[:-1], -1, known.block)  # (..., n_block, block)
     out = np.zeros(blocks.shape[:-1], known.dtype)  # (..., n_block)
     with np.errstate(all="ignore"):  # beyond float16's range becomes infinite, as in ggml
-        make(blocks, out)
+        ENCODERS[format](blocks, out)
     if not known.is_float and not all(np.isfinite(out[f]).all() for f in _scales(known)):
         raise BadArgument(
             f"{format}: values as large as {np.abs(x).max():.4g} need a scale above 65504, the "
@@ -156,5 +151,7 @@ ENCODERS = {
     "Q5_0": lambda x, out: _symmetric(x, out, 31, _store5),
     "Q5_1": lambda x, out: _affine(x, out, 31, _store5),
     "Q8_0": _q8_0,
+    "Q4_K": encode_k.q4_k,
+    "Q6_K": encode_k.q6_k,
 }
-MADE = (*ENCODERS, "Q4_K", "Q6_K")
+MADE = tuple(ENCODERS)

@@ -37,6 +37,12 @@ class Blocks:
     dmin: np.ndarray | None = None
     mins: np.ndarray | None = None
 
+    @property
+    def scaled(self):
+        """scale · code of every element, exactly: int16, shape (..., n_block, block)."""
+        per_sub = self.codes.reshape(*self.scales.shape, -1)  # (..., n_block, n_sub, block / n_sub)
+        return (per_sub * self.scales[..., None].astype(np.int16)).reshape(self.codes.shape)
+
 
 def blocks_of(raw, format):
     """View bytes (..., row_bytes) as the format's structure, shape (..., n_block)."""

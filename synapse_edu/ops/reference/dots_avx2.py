@@ -134,8 +134,8 @@ def _simple(format, w, y):
 def _even_and_odd(lanes, d):
     """One register for even blocks, one for odd ones; a last single block is added plainly.
 
-    That last step is C, not intrinsics: GCC leaves it unfused when it tunes for Zen, as the
-    recorded build did, and fuses it when it tunes for no processor in particular.
+    That last step is C, not intrinsics, and whether a compiler fuses it is its choice: the
+    recorded build did not, and another build with other options did.
     """
     n_block, n, m, _ = lanes.shape
     acc = np.zeros((2, n, m, 8), F32)  # (even and odd, n, m, 8)
@@ -145,15 +145,9 @@ def _even_and_odd(lanes, d):
     return s + d[-1] * lanes[-1].sum(-1) if n_block % 2 else s
 
 
-def _scaled(w):
-    """scale · code, int16, shape (m, n_block, 256)."""
-    per_sub = w.codes.reshape(*w.scales.shape, -1) * w.scales[..., None].astype(np.int16)
-    return per_sub.reshape(w.codes.shape)
-
-
 def _k(format, w, y):
     """K formats, fewer than eight tokens: one register, one fused step a block of 256."""
-    lanes = _q6_k_lanes(w, y) if format == "Q6_K" else _lane_sums(_scaled(w), y.codes)
+    lanes = _q6_k_lanes(w, y) if format == "Q6_K" else _lane_sums(w.scaled, y.codes)
     n_block, n, m, _ = lanes.shape
     acc = np.zeros((n, m, 8), F32)  # (n, m, 8)
     mins = {"Q4_K": 4, "Q5_K": 1}.get(format, 0)
@@ -176,7 +170,7 @@ def _k(format, w, y):
 def _q6_k_lanes(w, y):
     """Q6_K is stored as codes 0 to 63.  The 32 is taken off by sub-block sums, and lane l takes
     those of sub-blocks 2l and 2l + 1, which are not the elements it has: (n_block, n, m, 8)."""
-    lanes = _lane_sums(_scaled(w), y.codes).astype(np.float64)  # (n_block, n, m, 8)
+    lanes = _lane_sums(w.scaled, y.codes).astype(np.float64)  # (n_block, n, m, 8)
     n_block = lanes.shape[0]
     ones = np.ones_like(w.codes).reshape(*w.scales.shape, -1) * w.scales[..., None].astype(np.int16)
     own = _lane_sums(ones.reshape(w.codes.shape), y.codes)  # (n_block, n, m, 8): of the lane
@@ -195,7 +189,7 @@ def _min_lanes(w, y, i, n_lanes):
 
 def _tiled(w, y):
     """K formats, eight tokens or more: whole blocks, the minimum fused into each."""
-    isum = integer_dot64(_scaled(w), y.codes)  # (n_block, n, m)
+    isum = integer_dot64(w.scaled, y.codes)  # (n_block, n, m)
     s = np.zeros(isum.shape[1:], F32)  # (n, m)
     for i in range(isum.shape[0]):
         term = w.d[:, i] * isum[i]  # (n, m)
@@ -236,7 +230,7 @@ def _rows(y, index):
 def _repacked_q4_k(w, y, n_parts):
     """Q4_K: a chain for the products and one for the minima; `n_parts` steps a block."""
     m, n_block, _ = w.codes.shape
-    a = _scaled(w).reshape(m, n_block * n_parts, -1)  # (m, n_block · n_parts, elements)
+    a = w.scaled.reshape(m, n_block * n_parts, -1)  # (m, n_block · n_parts, elements)
     b = y.codes.reshape(len(y.codes), n_block * n_parts, -1)  # (n, n_block · n_parts, elements)
     isum = integer_dot64(a, b)  # (n_block · n_parts, n, m)
     s, least = np.zeros(isum.shape[1:], F32), np.zeros(isum.shape[1:], F32)  # (n, m) each

@@ -10,6 +10,8 @@ Source: ggml-cpu/quants.c, ``ggml_vec_dot_*_generic``; vec.cpp, ``ggml_vec_dot_f
 
 import numpy as np
 
+from ...formats.decode import values
+
 F32 = np.float32
 WIDE = 1024  # products from which a step of all sums at once beats one sum after the other
 
@@ -104,8 +106,7 @@ def _min_sums(w, y):
 
 def _q2_k(w, y):
     """Q2_K: one term a block, the minima taken off inside it."""
-    scaled = w.codes.reshape(*w.scales.shape, -1) * w.scales[..., None].astype(np.int16)
-    isum = integer_dot(scaled.reshape(w.codes.shape), y.codes)  # (n_block, n, m)
+    isum = integer_dot(w.scaled, y.codes)  # (n_block, n, m)
     msum = _min_sums(w, y)  # (n_block, n, m)
     s = np.zeros(isum.shape[1:], F32)  # (n, m)
     for i in range(isum.shape[0]):
@@ -117,9 +118,8 @@ def _q2_k(w, y):
 def _lanes(w, y):
     """Q3_K to Q6_K: eight float sums, one for each element index mod 8, joined at the end."""
     m, n_block, _ = w.codes.shape
-    scaled = w.codes.reshape(*w.scales.shape, -1) * w.scales[..., None].astype(np.int16)
     # element e of a block goes to lane e % 8; a group is one lane of one block
-    a = scaled.reshape(m, n_block, 32, 8).swapaxes(2, 3).reshape(m, n_block * 8, 32)
+    a = w.scaled.reshape(m, n_block, 32, 8).swapaxes(2, 3).reshape(m, n_block * 8, 32)
     b = y.codes.reshape(-1, n_block, 32, 8).swapaxes(2, 3).reshape(-1, n_block * 8, 32)
     lanes = integer_dot(a, b).reshape(n_block, 8, -1, m)  # (n_block, 8, n, m)
     sums = np.zeros(lanes.shape[1:], F32)  # (8, n, m)
@@ -154,8 +154,6 @@ def float64_blocks(w, y):
 
     For experiments that keep the activations rounded but change the order of summation.
     """
-    from ...formats.decode import values
-
     x = y.codes.astype(F32) * y.d[..., None]  # (n, n_block, block)
     with np.errstate(over="ignore", invalid="ignore"):
         weights = values(w)  # (m, n_block, block)

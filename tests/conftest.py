@@ -18,13 +18,6 @@ def golden():
 
 
 @pytest.fixture(scope="session")
-def shared():
-    """The folder of larger test data beside the repository, or None."""
-    folder = ROOT.parent / "shared"
-    return folder if folder.is_dir() else None
-
-
-@pytest.fixture(scope="session")
 def smollm2_path():
     """The SmolLM2 file, fetched once.  Offline, its tests are skipped; in CI that is a failure."""
     from synapse_edu.checkpoint import catalogue

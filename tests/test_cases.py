@@ -1,26 +1,23 @@
 """Field cases: faults that people who do this job ran into, with their recorded values.
 
-The files stand beside the repository; without them these tests are skipped.  The same
+The files may stand beside the repository.  The same
 behaviour is tested on this repository's own models in test_walk, test_llama, test_generate,
 test_trace, test_attention and test_sampling.
 """
 
 import importlib.util
 import json
-from pathlib import Path
 
 import cases_adapter
 import numpy as np
 import pytest
 from golden_data import differing
+from shared_data import CASES, needs_shared
 
 import synapse_edu as se
 from synapse_edu.errors import BadArgument, ContextFull
 
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases"
-pytestmark = pytest.mark.skipif(
-    not CASES.is_dir(), reason="The field cases are not beside this repository."
-)
+pytestmark = needs_shared("test_walk, test_llama, test_generate, test_trace, test_attention")
 
 
 def module(name):

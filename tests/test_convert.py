@@ -146,7 +146,7 @@ def test_quantized_on_the_way(tmp_path, golden):
 
 def test_files_of_the_package_safetensors_and_an_index(tmp_path, golden):
     """Two shards written by the format's own package, with an index that names them."""
-    numpy = pytest.importorskip("safetensors.numpy")
+    numpy = pytest.importorskip("safetensors.numpy", reason="needs the extra `convert`")
     before, config = write_folder(tmp_path / "hf", golden / "llama_f16.gguf")
     kinds = {"F32": np.float32, "F16": np.float16}
     arrays = {

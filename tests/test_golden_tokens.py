@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+import shared_data
+from shared_data import needs_shared
 
 import synapse_edu as se
 from synapse_edu.tokenizer.pretokenize import Splitter
@@ -14,7 +16,6 @@ from synapse_edu.tokenizer.utf8 import decode_lenient
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKENS = ROOT / "tests" / "golden" / "tokens"
-SHARED = ROOT.parent / "shared" / "tokens"
 TINY = sorted(p.name.removesuffix(".jsonl.gz") for p in TOKENS.glob("tiny-*.jsonl.gz"))
 REAL = ["gpt-2", "llama-bpe", "llama-spm", "mistral-spm", "qwen2", "smollm", "tekken"]
 SPLITS = ["default", "gpt-2", "llama-bpe", "qwen2", "smollm", "tekken"]
@@ -101,13 +102,13 @@ def test_tiny_vocabularies(name):
     check_all(se.load_tokenizer(TOKENS / f"{name}.gguf"), rows(TOKENS / f"{name}.jsonl.gz"))
 
 
+@needs_shared("the tiny vocabularies of every family, above")
 @pytest.mark.parametrize("name", REAL)
 def test_real_vocabularies(name, tmp_path):
-    if not SHARED.is_dir():
-        pytest.skip("the real vocabularies belong to others and are not in this repository")
+    vocabulary = shared_data.TOKENS / "vocabs" / f"{name}.gguf.gz"
     path = tmp_path / f"{name}.gguf"
-    path.write_bytes(gzip.decompress((SHARED / "vocabs" / f"{name}.gguf.gz").read_bytes()))
-    check_all(se.load_tokenizer(path), rows(SHARED / f"{name}.jsonl"))
+    path.write_bytes(gzip.decompress(vocabulary.read_bytes()))
+    check_all(se.load_tokenizer(path), rows(shared_data.TOKENS / f"{name}.jsonl"))
 
 
 @pytest.mark.parametrize("pre", SPLITS)

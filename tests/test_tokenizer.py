@@ -2,12 +2,12 @@
 
 import codecs
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_data import CASES, TOKENS, needs_shared
 from token_files import TINY, bpe, spm, tiny, tokenizer
 
 from synapse_edu.errors import BadArgument, TokenizerProblem
@@ -18,8 +18,6 @@ from synapse_edu.tokenizer.special import partition
 from synapse_edu.tokenizer.tokenizer import Tokenizer
 from synapse_edu.tokenizer.utf8 import code_point_ends, decode_lenient
 from synapse_edu.tokenizer.vocabulary import Vocabulary
-
-CASES = Path(__file__).resolve().parents[2] / "shared" / "cases" / "inputs"
 
 
 # --- arguments ---------------------------------------------------------------------------------
@@ -197,15 +195,15 @@ def test_a_continuation_keeps_its_space():
     assert "".join(tok.stream(ids, continuing=True)) == " Hello"
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="The field cases are not beside this repository.")
+@needs_shared("test_golden_tokens, on the tiny vocabularies")
 def test_s15_recorded_pieces(tmp_path):
     import gzip
 
     import synapse_edu as se
 
-    expected = json.loads((CASES / "S15" / "case.json").read_text(encoding="utf-8"))["expected"]
-    for name, texts in expected.items():
-        packed = CASES.parents[1] / "tokens" / "vocabs" / f"{name}.gguf.gz"
+    record = json.loads((CASES / "inputs" / "S15" / "case.json").read_text(encoding="utf-8"))
+    for name, texts in record["expected"].items():
+        packed = TOKENS / "vocabs" / f"{name}.gguf.gz"
         path = tmp_path / f"{name}.gguf"
         path.write_bytes(gzip.decompress(packed.read_bytes()))
         tok = se.load_tokenizer(path)

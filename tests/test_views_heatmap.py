@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shared_data import CASES, needs_shared
 
 import synapse_edu as se
 from synapse_edu.errors import BadArgument
@@ -141,11 +142,10 @@ def test_a_click_chooses_a_cell(trace):
     assert view.error and (view.state.row, view.state.column) == (4, 2)
 
 
-def test_field_case_s20(shared):
+@needs_shared("the tests above, on a model with grouped heads")
+def test_field_case_s20():
     """Shown weights are the forward pass's own, and recording changes no logit."""
-    if shared is None:
-        pytest.skip("the folder of field cases is not beside this repository")
-    folder = shared / "cases" / "inputs" / "S20"
+    folder = CASES / "inputs" / "S20"
     ids = json.loads((folder / "case.json").read_text(encoding="utf-8"))["expected"]["ids"]
     expected = np.load(folder / "expected.npz")
     numerics = se.Numerics.named("llama.cpp").replace(cache="float32")

@@ -7,6 +7,7 @@ Source: the format's description in the safetensors project.
 """
 
 import json
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,10 +150,7 @@ def _tensor(file, name, entry, body):
             f"{where}: numbers of type {kind} are not converted; {', '.join(FLOATS)} are."
         )
     format, size = FLOATS[kind]
-    count = 1
-    for n in shape:
-        count *= n
-    if not 0 < count * size == end - start or end > len(body):
+    if not 0 < math.prod(shape) * size == end - start or end > len(body):
         raise FileProblem(
             f"{where}: shape {shape} and bytes {start} to {end} of {len(body)} do not fit. "
             "The file is damaged or incomplete: get it again."

@@ -17,7 +17,7 @@ Parameters have the official names: ``tok_embeddings.weight``, ``layers.0.attent
 import numpy as np
 
 from ..errors import BadArgument, ContextFull
-from .params import ModelArgs
+from .params import OFFICIAL, ModelArgs
 
 F32 = np.float32
 
@@ -217,15 +217,9 @@ def from_weights(weights, config, max_batch_size=4, max_seq_len=256):
         "norm.weight": weights.output_norm,
         "output.weight": weights.output.rows(),
     }
-    names = {
-        "attn_q": "attention.wq", "attn_k": "attention.wk", "attn_v": "attention.wv",
-        "attn_output": "attention.wo", "ffn_gate": "feed_forward.w1",
-        "ffn_down": "feed_forward.w2", "ffn_up": "feed_forward.w3",
-    }  # fmt: skip
     for i, layer in enumerate(weights.layers):
-        p[f"layers.{i}.attention_norm.weight"] = layer.attn_norm
-        p[f"layers.{i}.ffn_norm.weight"] = layer.ffn_norm
-        for ours, theirs in names.items():
-            p[f"layers.{i}.{theirs}.weight"] = getattr(layer, ours).rows()
+        for ours, theirs in OFFICIAL.items():
+            x = getattr(layer, ours)
+            p[f"layers.{i}.{theirs}.weight"] = x if isinstance(x, np.ndarray) else x.rows()
     args = ModelArgs.from_config(config, max_batch_size=max_batch_size, max_seq_len=max_seq_len)
     return args, p

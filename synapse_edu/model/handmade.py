@@ -85,9 +85,14 @@ def step(w, token, keys, values):
 
 def generate(token, n):
     """`token` and the `n` that follow it, greedily."""
-    w, keys, values, out = weights(), [], [], [token]
+    return _continue(token, n, weights(), lambda *state: step(*state)["logits"])
+
+
+def _continue(token, n, w, logits):
+    """The greedy loop: `logits(w, token, keys, values)` scores what comes after a token."""
+    keys, values, out = [], [], [token]
     for _ in range(n):
-        out.append(int(np.argmax(step(w, out[-1], keys, values)["logits"])))
+        out.append(int(np.argmax(logits(w, out[-1], keys, values))))
     return out
 
 
@@ -131,10 +136,7 @@ def int8_step(w, token, keys, values):
 
 def int8_generate(token, n):
     """`generate` with the int8 weights."""
-    w, keys, values, out = int8_weights(), [], [], [token]
-    for _ in range(n):
-        out.append(int(np.argmax(int8_step(w, out[-1], keys, values))))
-    return out
+    return _continue(token, n, int8_weights(), int8_step)
 
 
 def _int8(x):

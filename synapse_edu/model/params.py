@@ -11,6 +11,12 @@ from pathlib import Path
 
 from ..errors import BadArgument, FileProblem, UnsupportedModel
 
+# A layer's parameters: GGUF's name → the official one.
+OFFICIAL = {
+    "attn_norm": "attention_norm", "attn_q": "attention.wq", "attn_k": "attention.wk",
+    "attn_v": "attention.wv", "attn_output": "attention.wo", "ffn_norm": "ffn_norm",
+    "ffn_gate": "feed_forward.w1", "ffn_down": "feed_forward.w2", "ffn_up": "feed_forward.w3",
+}  # fmt: skip
 LONGEST = 8192  # what the official wrapper of April 2024 accepts
 
 

@@ -12,6 +12,7 @@ Examples
 (65536, 32768)
 """
 
+import math
 from dataclasses import dataclass
 
 from ..errors import BadArgument
@@ -94,9 +95,7 @@ class Cost:
         for name, shape in config.tensors().items():
             if name not in formats:
                 raise BadArgument(f"Cost: no format given for the tensor {name}.")
-            n_weights = 1
-            for n in shape:
-                n_weights *= n
+            n_weights = math.prod(shape)
             nbytes = n_weights // shape[-1] * row_bytes(formats[name], shape[-1])
             self.tensors.append(TensorCost(name, tuple(shape), formats[name], n_weights, nbytes))
 

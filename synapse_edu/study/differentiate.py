@@ -10,14 +10,8 @@ import numpy as np
 from autograd import value_and_grad
 
 from ..model import batched
-from ..model.params import ModelArgs
+from ..model.params import OFFICIAL, ModelArgs
 from .backward import document_mask
-
-OFFICIAL = {
-    "attn_norm": "attention_norm", "attn_q": "attention.wq", "attn_k": "attention.wk",
-    "attn_v": "attention.wv", "attn_output": "attention.wo", "ffn_norm": "ffn_norm",
-    "ffn_gate": "feed_forward.w1", "ffn_up": "feed_forward.w3", "ffn_down": "feed_forward.w2",
-}  # fmt: skip
 
 
 def official(p):

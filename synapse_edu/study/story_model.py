@@ -13,7 +13,7 @@ def vocabulary(n_merges=400):
     """Metadata of the story world's own byte-level BPE: its words become one token each."""
     words = storyworld.lexicon()
     # each word alone and after a space, twice, so that every pair in it counts
-    text = "\n".join(w for w in words) + "".join(f"\n {w}" for w in words)
+    text = "\n".join(words) + "".join(f"\n {w}" for w in words)
     return train_bpe(text + "\n" + text, n_merges, pre="smollm")
 
 

@@ -4,7 +4,7 @@ Operations take a `Matrix`, never a file.  The bytes stay where the file's memor
 nothing is decoded until an operation asks for rows.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,7 +33,6 @@ class Matrix:
     format: str
     n_in: int
     name: str = "?"
-    cache: dict = field(default_factory=dict, repr=False)
 
     def __post_init__(self):
         if self.raw.shape[-1] != row_bytes(self.format, self.n_in):

@@ -193,6 +193,16 @@ def loss_and_gradients(p, config, tokens, targets, weights, starts, gradients=Tr
     grads : dict of str → ndarray of float32, or the argmax predictions (B, T)
         The predictions when `gradients` is false.
     """
+    logits, tape = forward(p, config, tokens, starts)
+    if not gradients:
+        best = logits.argmax(-1).reshape(tokens.shape)  # (B, T)
+        return cross_entropy(logits, targets.ravel(), weights.ravel())[0], best
+    loss, dlogits = cross_entropy(logits, targets.ravel(), weights.ravel())
+    return loss, backward(p, config, tokens, dlogits, tape)
+
+
+def forward(p, config, tokens, starts):
+    """Logits (B·T, V) after every token of packed documents, and the tape for `backward`."""
     shape = n_batch, n_pos = tokens.shape
     tables, mask = rope_tables(config, n_pos), document_mask(starts, n_pos)
     x = p["token_embd"][tokens.ravel()]  # (B·T, d)
@@ -201,14 +211,18 @@ def loss_and_gradients(p, config, tokens, targets, weights, starts, gradients=Tr
         x, tape = layer(p, i, x, config, tables, mask, shape)
         tapes.append(tape)
     h, saved = norm(x, p["output_norm"], config.rms_eps)
-    logits = h @ p["token_embd"].T  # (B·T, V)
-    if not gradients:
-        best = logits.argmax(-1).reshape(shape)  # (B, T)
-        return cross_entropy(logits, targets.ravel(), weights.ravel())[0], best
-    loss, dlogits = cross_entropy(logits, targets.ravel(), weights.ravel())
+    return h @ p["token_embd"].T, (tables, tapes, h, saved)
+
+
+def backward(p, config, tokens, dlogits, tape):
+    """Gradients of any loss from its gradient with respect to the logits (B·T, V).
+
+    Uses up the tape that `forward` gave.
+    """
+    tables, tapes, h, saved = tape
     grads = {"token_embd": dlogits.T @ h}
     dx, grads["output_norm"] = norm_backward(dlogits @ p["token_embd"], saved)
     for i in reversed(range(config.n_layer)):
-        dx = layer_backward(p, i, dx, tapes.pop(), config, tables, shape, grads)
+        dx = layer_backward(p, i, dx, tapes.pop(), config, tables, tokens.shape, grads)
     np.add.at(grads["token_embd"], tokens.ravel(), dx)
-    return loss, grads
+    return grads

@@ -56,7 +56,17 @@ def test_grouped_cache_of_8192_tokens():
     assert gqa.cache_bytes(8192, n_sequences=4) == mha.cache_bytes(8192)
 
 
-@pytest.mark.parametrize("variant", ["llama_f32_tied", "llama_f32_untied", "llama_mix_q4km"])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "llama_f32_tied",
+        "llama_f32_untied",
+        "llama_mix_q4km",
+        "llama_f32_allbias",
+        "qwen2_q8_0",
+        "llama_f32_ropefreqs",
+    ],
+)
 def test_bytes_mapped_and_allocated(golden, variant):
     model = se.load(golden / f"{variant}.gguf", backend="reference")
     cost = Cost.of_model(model)
@@ -64,9 +74,11 @@ def test_bytes_mapped_and_allocated(golden, variant):
     mapped = weights.token_embd.nbytes + weights.output_norm.nbytes
     if weights.output is not weights.token_embd:
         mapped += weights.output.nbytes
+    for vector in (weights.output_bias, weights.rope_freqs):
+        mapped += 0 if vector is None else vector.nbytes
     for layer in weights.layers:
         mapped += sum(v.nbytes for v in vars(layer).values() if v is not None)
-    assert cost.nbytes == mapped
+    assert cost.nbytes == mapped == Cost.of_file(golden / f"{variant}.gguf").nbytes
     cache = model.new_cache(n_ctx=32)
     assert cache.nbytes == cost.cache_bytes(32)
 

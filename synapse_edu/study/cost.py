@@ -15,6 +15,8 @@ Examples
 import math
 from dataclasses import dataclass
 
+from ..checkpoint.container import open_container
+from ..checkpoint.hparams import config_from_metadata
 from ..errors import BadArgument
 from ..formats.layout import FORMATS, row_bytes
 
@@ -87,12 +89,15 @@ class Cost:
     config : Config
     formats : dict of str → str
         Format of every tensor, by its GGUF name.
+    shapes : dict of str → tuple, optional
+        Shape of every tensor, rows first; by default the config's own, which has no optional
+        biases.
     """
 
-    def __init__(self, config, formats):
+    def __init__(self, config, formats, shapes=None):
         self.config = config
         self.tensors = []
-        for name, shape in config.tensors().items():
+        for name, shape in (shapes or config.tensors()).items():
             if name not in formats:
                 raise BadArgument(f"Cost: no format given for the tensor {name}.")
             n_weights = math.prod(shape)
@@ -105,17 +110,26 @@ class Cost:
         return cls(config, formats_of(config, mix))
 
     @classmethod
+    def of_file(cls, path):
+        """Cost of a GGUF file, from its header alone: no weight is read."""
+        container = open_container(path)
+        config = config_from_metadata(container.metadata, container.tensors)
+        formats = {t.name: t.format.name for t in container.tensors.values()}
+        return cls(config, formats, {t.name: t.shape for t in container.tensors.values()})
+
+    @classmethod
     def of_model(cls, model):
         """Cost of a loaded model, from the formats that its file really uses."""
-        formats = dict.fromkeys(model.config.tensors(), "F32")  # norms and biases are F32
         weights = model.weights
+        shapes = model.config.tensors() | _biases(weights)
+        formats = dict.fromkeys(shapes, "F32")  # norms and biases are F32
         formats["token_embd.weight"] = weights.token_embd.format
         if "output.weight" in formats:
             formats["output.weight"] = weights.output.format
         for i, layer in enumerate(weights.layers):
             for role in MATRICES:
                 formats[f"blk.{i}.{role}.weight"] = getattr(layer, role).format
-        return cls(model.config, formats)
+        return cls(model.config, formats, shapes)
 
     def layer(self, i=0):
         """The tensors of layer `i`."""
@@ -202,6 +216,18 @@ class Cost:
             weight_bytes=n_reads * self.bytes_per_pass,
             cache_bytes=sum(self.cache_bytes(end) for end in ends),
         )
+
+
+def _biases(weights):
+    """Shape of every bias that a loaded model has, by GGUF name."""
+    found = {}
+    for i, layer in enumerate(weights.layers):
+        for role, value in vars(layer).items():
+            if role.endswith("_bias") and value is not None:
+                found[f"blk.{i}.{role.removesuffix('_bias')}.bias"] = value.shape
+    if weights.output_bias is not None:
+        found["output.bias"] = weights.output_bias.shape
+    return found
 
 
 def formats_of(config, mix):

@@ -28,7 +28,8 @@ def random_blocks(format, n_rows, n_in, rng):
     """Random weights in a block format, with the spread of a trained matrix.
 
     Codes and sub-block scales are random bytes.  The block's own scale is chosen so that the
-    standard deviation is about 1/√n_in, and the mean near 0: a product with it neither explodes nor dies out.
+    standard deviation is about 1/√n_in and the mean is near 0: a product with it neither explodes
+    nor dies out.
 
     Parameters
     ----------

@@ -34,3 +34,17 @@ Rules
   be anything.
 - The bits are those of ``ops.reference.matmul``, alone or in a batch, whatever row0 and row1.
 """
+
+from .calls import call_matmat, call_matvec, call_quantize, call_quantize_batch
+from .registry import ROW_UNIT, Kernels, for_format, mode_of
+
+__all__ = [
+    "ROW_UNIT",
+    "Kernels",
+    "call_matmat",
+    "call_matvec",
+    "call_quantize",
+    "call_quantize_batch",
+    "for_format",
+    "mode_of",
+]

@@ -156,7 +156,7 @@ def test_no_tokens_give_no_rows():
     assert matmul(weight, np.zeros((0, 256), F32), Numerics.named("llama.cpp")).shape == (0, 4)
 
 
-# --- the compile cache -----------------------------------------------------------------------------
+# --- the compile cache ----------------------------------------------------------------------------
 ONE = (
     "import test_fast_matmul as t; "
     "print(t.differences([('Q8_0', 'llama.cpp', 8, 1, 1, 0, False)]), t.jit.cache_folder())"

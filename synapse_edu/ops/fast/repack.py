@@ -1,9 +1,11 @@
 """Weights as the kernels want them: packed once, read for every token."""
 
+import functools
+
 import numpy as np
 
 from ...errors import BadArgument
-from ...formats.layout import row_bytes
+from .kernels.families import family
 from .kernels.registry import ROW_UNIT
 from .memory import ALIGN
 
@@ -22,13 +24,27 @@ def packed_bytes(format, n_out, n_in, mode="blocks"):
     n_out, n_in : int
     mode : {"blocks", "synapse", "float32"}
     """
-    return padded_rows(n_out) * row_bytes(format, n_in)
+    return family(format, mode).packed_bytes(padded_rows(n_out), n_in)
+
+
+def layout(format, mode="blocks"):
+    """Name of the packed layout: a packed copy may be kept and shared under this name.
+
+    ``"rows"`` is the file's own order.
+    """
+    return family(format, mode).layout
 
 
 def usable_as_stored(matrix, mode="blocks"):
-    """Whether the kernels read the file's own bytes, so that nothing need be packed."""
+    """Whether the kernels read the matrix's own bytes, so that nothing need be packed."""
     raw = matrix.raw
-    return matrix.n_out % ROW_UNIT == 0 and raw.flags.c_contiguous and raw.ctypes.data % 4 == 0
+    whole = matrix.n_out % ROW_UNIT == 0 and raw.flags.c_contiguous
+    return whole and layout(matrix.format, mode) == "rows" and raw.ctypes.data % 4 == 0
+
+
+@functools.cache
+def _packer(format, mode):
+    return family(format, mode).packer()
 
 
 def pack(matrix, mode, out):
@@ -41,9 +57,14 @@ def pack(matrix, mode, out):
     out : ndarray of uint8, shape (packed_bytes,)
         Aligned to 64 bytes.
     """
-    n = packed_bytes(matrix.format, matrix.n_out, matrix.n_in, mode)
+    n_out, n_in = matrix.shape
+    n = packed_bytes(matrix.format, n_out, n_in, mode)
     if out.dtype != np.uint8 or out.shape != (n,) or out.ctypes.data % ALIGN:
         raise BadArgument(f"{matrix.name}: pack needs {n} bytes aligned to {ALIGN}.")
-    rows = out.reshape(-1, row_bytes(matrix.format, matrix.n_in))  # (padded rows, row_bytes)
-    rows[: matrix.n_out] = matrix.raw
-    rows[matrix.n_out :] = 0
+    raw = np.ascontiguousarray(matrix.raw)  # (n_out, row_bytes)
+    if layout(matrix.format, mode) == "rows":
+        out[: raw.size] = raw.reshape(-1)
+        out[raw.size :] = 0
+    elif n_out:
+        addresses = raw.ctypes.data, out.ctypes.data
+        _packer(matrix.format, mode)(*addresses, n_out, padded_rows(n_out), n_in)

@@ -8,7 +8,7 @@ from numba import float32, float64
 
 from ..half import float_of, half_to_float
 from ..jit import inner
-from ..memory import f32_at, f64_at, i64_at, u8_at, u16_at
+from ..memory import f32_at, f64_at, u8_at, u16_at
 from .plain import _block
 from .unpack import UNPACK
 
@@ -101,6 +101,5 @@ def products(format, exact):
                     sums[t] = total
             for t in range(n_tokens):
                 f32_at(out + 4 * (t * out_stride + row), 1)[0] = float32(sums[t])
-        i64_at(scratch, 1)[0] += (row1 - row0) * n_in * n_tokens
 
     return matmat

@@ -10,7 +10,7 @@ from collections import namedtuple
 from numba import float32, int16, int32
 
 from ..jit import inner
-from ..memory import f32_at, i8_at, i16_at, i32_at, i64_at, u8_at
+from ..memory import f32_at, i8_at, i16_at, i32_at, u8_at
 from .layout import place_k, scales_32, scales_k
 from .unpack import UNPACK
 
@@ -180,6 +180,5 @@ def products(format):
                 for lane in range(8):
                     total += sums[SUMS * t + lane]
                 f32_at(out + 4 * (t * out_stride + row), 1)[0] = total
-        i64_at(scratch, 1)[0] += (row1 - row0) * n_in * n_tokens
 
     return matmat

@@ -7,11 +7,12 @@ from ....errors import BadArgument
 from ....formats.layout import format_of
 from ..activations import ROUTINES
 from ..jit import address_of
-from . import calls, floats, plain
+from ..memory import i64_at
+from . import calls
+from .families import family
 from .layout import activation_bytes
 
 ROW_UNIT = 8  # rows that one register holds; shares of threads are multiples of it
-MODES = ("blocks", "synapse", "float32")
 
 
 @dataclass(frozen=True)
@@ -98,21 +99,17 @@ def for_format(format, mode="blocks"):
     mode : {"blocks", "synapse", "float32"}
         From `mode_of`.
     """
-    known = format_of(format)
-    if mode not in MODES:
-        raise BadArgument(f"mode {mode!r} is not known; choose one of {', '.join(MODES)}.")
+    known, code = format_of(format), family(format, mode)
     partner = known.partner if mode == "blocks" else "F32"
-    if known.is_float or mode == "float32":
-        product = floats.products(known, mode == "float32")
-        scratch = floats.scratch_bytes
-    else:
-        product, scratch = plain.products(known), plain.scratch_bytes
+    product_one, product_many = code.matvec(), code.matmat()
 
     def matvec(w, y, out, n_in, row0, row1, scratch):
-        product(w, y, out, n_in, row0, row1, 1, 0, scratch)
+        product_one(w, y, out, n_in, row0, row1, 1, 0, scratch)
+        i64_at(scratch, 1)[0] += (row1 - row0) * n_in
 
     def matmat(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch):
-        product(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch)
+        product_many(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch)
+        i64_at(scratch, 1)[0] += (row1 - row0) * n_in * n_tokens
 
     tag = f"{format}|{mode}"
     return Kernels(
@@ -122,5 +119,5 @@ def for_format(format, mode="blocks"):
         *_quantizers(partner),
         address_of(matvec, calls.MATVEC, tag),
         address_of(matmat, calls.MATMAT, tag),
-        scratch,
+        code.scratch_bytes,
     )

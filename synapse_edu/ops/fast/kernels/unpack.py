@@ -5,7 +5,7 @@ block begins.  It fills `b`, four small arrays: codes int8 (256,), scales and mi
 one for each sub-block, and head float32 (2,): d, and m or dmin.
 """
 
-from numba import float32, int8, int32, uint16, uint32
+from numba import int8, int32, uint16, uint32
 
 from ....formats.unpack import IQ4_LEVELS, MXFP4_LEVELS
 from ..half import float_of, half_to_float

@@ -1,0 +1,82 @@
+"""Which code serves a format: packed rows and vector kernels, or plain loops.
+
+A `Family` gathers what is particular to it: the layout of packed weights, how they are packed, and
+the two products.
+"""
+
+import functools
+from dataclasses import dataclass
+
+from ....errors import BadArgument
+from ....formats.layout import format_of, row_bytes
+from ..simd import kernel
+from . import floats, plain, rows_32
+
+MODES = ("blocks", "synapse", "float32")
+
+
+@dataclass(frozen=True)
+class Family:
+    """How the kernels of one format and mode read weights and compute.
+
+    Attributes
+    ----------
+    layout : str
+        Names the order of the packed bytes; ``"rows"`` is that of the file.
+    packed_bytes : function
+        (n_rows, n_in) → bytes, n_rows a multiple of eight.
+    packer : function or None
+        () → compiled (raw, out, n_out, n_rows, n_in); None where rows are copied as they are.
+    matvec, matmat : function
+        () → a product that compiled code can call, with the arguments of a ``matmat``.
+    scratch_bytes : function
+        (n_in, n_tokens) → bytes.
+    """
+
+    layout: str
+    packed_bytes: object
+    packer: object
+    matvec: object
+    matmat: object
+    scratch_bytes: object
+
+
+def _as_stored(format, product, scratch_bytes):
+    def packed_bytes(n_rows, n_in):
+        return n_rows * row_bytes(format.name, n_in)
+
+    return Family("rows", packed_bytes, None, product, product, scratch_bytes)
+
+
+def _vector(module, name):
+    spec = module.SPECS[name]
+    part = functools.partial
+    return Family(
+        f"{module.__name__.rpartition('.')[2]}:{name}",
+        part(module.packed_bytes, spec),
+        part(module.packer, spec),
+        lambda: kernel(module.matvec(spec)),
+        lambda: kernel(module.matmat(spec)),
+        part(module.scratch_bytes, spec),
+    )
+
+
+@functools.cache
+def family(format, mode="blocks"):
+    """The `Family` of a format in a mode.
+
+    Raises
+    ------
+    BadArgument
+        If there is no such mode.
+    """
+    known = format_of(format)
+    if mode not in MODES:
+        raise BadArgument(f"mode {mode!r} is not known; choose one of {', '.join(MODES)}.")
+    if known.is_float or mode == "float32":
+        product = functools.partial(floats.products, known, mode == "float32")
+        return _as_stored(known, product, floats.scratch_bytes)
+    for module in (rows_32,):
+        if format in module.SPECS:
+            return _vector(module, format)
+    return _as_stored(known, functools.partial(plain.products, known), plain.scratch_bytes)

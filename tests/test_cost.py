@@ -27,6 +27,8 @@ def test_llama_3_2_1b_to_the_digit(llama_1b):
     decode = llama_1b.decode(93)
     assert round(100 * decode.attention_macs / decode.matrix_macs, 1) == 0.5
     assert round(decode.matrix_intensity, 3) == 1.545 and round(decode.intensity, 3) == 1.553
+    assert round(decode.intensity, 1) == 1.6  # attention included; without it, it rounds to 1.5
+    assert round(llama_1b.layer_macs / 1e6) == 973 and round(llama_1b.logit_macs / 1e6) == 263
     assert llama_1b.cache_bytes(1) == 32 * 1024
     assert llama_1b.cache_bytes(1, materialised=True) == 128 * 1024
 
@@ -44,6 +46,32 @@ def test_parameter_counts_by_formula():
     assert dense_weights(32, 4096, 11008, 32_000, gated=True) == 6_738_149_376
     layers = dense_weights(32, 4096, 11008, 0, gated=True)
     assert round(512 * layers / 1e9, 1) == 3315.7 and round(layers / 1e9, 1) == 6.5
+
+
+@pytest.mark.parametrize(
+    "n_layer, heads, width, size, one, long",
+    [
+        (1, 1, 16, 1, 32, 0.125),
+        (32, 32, 128, 2, 524_288, 2048),
+        (32, 32, 128, 1, 262_144, 1024),
+        (32, 8, 128, 1, 65_536, 256),
+        (40, 8, 128, 1, 81_920, 320),
+    ],
+)
+def test_cache_of_a_token_and_of_4096(n_layer, heads, width, size, one, long):
+    cost = Cost.of(Config("llama", n_layer, width * heads, heads, heads, width, 64, 16, 4096))
+    assert cost.cache_bytes(1, bytes_per_element=size) == one
+    assert cost.cache_bytes(4096, bytes_per_element=size) == long * MIB
+
+
+def test_one_byte_a_weight_gives_as_many_operations_a_byte_as_tokens():
+    """A 7B-class model of int8 weights, its layers alone: 512 for a prompt, 1 for a token."""
+    layers = dense_weights(32, 4096, 11008, 0, gated=True)
+    config = Config("llama", 32, 4096, 32, 32, 128, 11008, 32_000, 4096)
+    cost = Cost.of(config, "Q8_0")
+    assert cost.layer_macs == layers and cost.prefill(512).n_reads == 1
+    assert cost.decode().matrix_macs - cost.logit_macs == layers
+    assert cost.prefill(512).matrix_macs - cost.logit_macs == 512 * layers
 
 
 def test_grouped_cache_of_8192_tokens():

@@ -17,70 +17,40 @@ from ..errors import SynapseError
 PROMPT = 16  # tokens of the prompt whose answer's first token is waited for at the start
 
 
-class Ours:
-    """This package's model, with the three things that are measured: eval, truncate, n."""
-
-    def __init__(self, model, n_ctx, n_threads, backend):
-        from ..model.load import load
-
-        self.model = load(model, backend=backend, n_ctx=n_ctx, n_threads=n_threads)
-        self.cache = self.model.new_cache(n_ctx)
-
-    @property
-    def n(self):
-        return self.cache.n
-
-    def eval(self, ids):
-        if len(ids) == 1:
-            return self.model.decode(ids[0], self.cache)
-        return self.model.prefill(ids, self.cache)
-
-    def truncate(self, n):
-        self.cache.truncate(n)
-
-
 class Worker:
-    """Answers the commands; `ids` are the same on both sides."""
+    """Answers the commands."""
 
     def open(self, side, model, n_ctx, n_threads, n_vocab, since, library=None, **more):
         """Load the model, take a short prompt; seconds from the start of the process to the
         first token, and the memory used before anything was loaded."""
+        from .speed import Ours, Stopwatch
+
+        about = {"before": peak_memory()}
         if side == "ours":
-            from ..model import load  # noqa: F401 - Python and its packages, before any weight
-        before = peak_memory()
-        self.ids = [1 + 7919 * i % (n_vocab - 1) for i in range(n_ctx)]
-        if side == "ours":
-            self.engine, about = Ours(model, n_ctx, n_threads, **more), {}
+            from ..model.load import load
+
+            engine = Ours(load(model, n_ctx=n_ctx, n_threads=n_threads, **more))
         else:
             from .libllama import LibLlama
 
-            self.engine = LibLlama(library, model, n_ctx, n_threads, **more)
-            about = {"version": self.engine.version, "system": self.engine.system}
-        self.engine.eval(self.ids[:PROMPT])
-        return {"seconds": time.time() - since, "before": before} | about
+            engine = LibLlama(library, model, n_ctx, n_threads, **more)
+            about |= {"version": engine.version, "system": engine.system}
+        self.watch = Stopwatch(engine, n_vocab, n_ctx)
+        self.watch.prefill(PROMPT)
+        return {"seconds": time.time() - since} | about
 
     def prefill(self, n):
-        """Seconds for a prompt of n tokens in an empty cache."""
-        self.engine.truncate(0)
-        start = time.perf_counter()
-        self.engine.eval(self.ids[:n])
-        return {"seconds": time.perf_counter() - start}
+        """Seconds for a prompt of n tokens."""
+        return {"seconds": self.watch.prefill(n)}
 
     def fill(self, depth):
-        """Bring the cache to `depth` positions, whatever was in it."""
-        if self.engine.n > depth:
-            self.engine.truncate(depth)
-        if self.engine.n < depth:
-            self.engine.eval(self.ids[self.engine.n : depth])
+        """Bring the cache to `depth` positions."""
+        self.watch.fill(depth)
         return {}
 
     def decode(self, n, depth=0):
-        """Seconds for n tokens, one after the other, from position `depth` on."""
-        self.engine.truncate(depth)
-        start = time.perf_counter()
-        for id in self.ids[depth : depth + n]:
-            self.engine.eval([id])
-        return {"seconds": time.perf_counter() - start}
+        """Seconds for n tokens from position `depth` on."""
+        return {"seconds": self.watch.decode(n, depth)}
 
     def memory(self):
         """The largest amount of memory that was resident so far, in bytes; None if not known."""

@@ -198,6 +198,18 @@ class Cost:
             cache_bytes=self.cache_bytes(p + 1, n_sequences),
         )
 
+    def attention(self, p, n=1):
+        """Attention alone, of `n` tokens from position `p` on that share one reading of the
+        cache: its multiply-accumulates and bytes grow together with the context."""
+        return Phase(
+            n_tokens=n,
+            n_reads=0,
+            matrix_macs=0,
+            attention_macs=sum(self.attention_macs(i) for i in range(p, p + n)),
+            weight_bytes=0,
+            cache_bytes=self.cache_bytes(p + n),
+        )
+
     def prefill(self, n, batch=512, start=0, logits="last"):
         """A prompt of `n` tokens in batches of at most `batch`; the weights are streamed once a
         batch.  ``logits="last"`` scores the prompt's last row only, ``"all"`` every row."""

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import BadArgument
-from ..formats.matrix import Matrix
-from ..numerics import Numerics
-from ..ops.reference.matmul import matmul
+from .speed import product_seconds
 
 
 @dataclass(frozen=True)
@@ -130,14 +128,11 @@ def float32_macs(n=512, seconds=0.5):
     return _best_rate(lambda: np.matmul(a, a, out=out), n**3, seconds)
 
 
-def int8_macs(format="Q4_1", n_out=1024, n_in=1024, n_tokens=64, seconds=0.5, seed=0):
+def int8_macs(format="Q4_1", n_out=1024, n_in=1024, n_tokens=64, repeats=9):
     """Multiply-accumulates a second of this package's own product of a quantized matrix with
     `n_tokens` activation rows, unpacking included: what prefill can reach here, on one thread."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n_tokens, n_in), np.float32)  # (n_tokens, n_in)
-    weight = Matrix.from_float32(rng.standard_normal((n_out, n_in), np.float32), format)
-    numerics = Numerics.named("llama.cpp")
-    return _best_rate(lambda: matmul(weight, x, numerics), n_out * n_in * n_tokens, seconds)
+    ((_, seconds),) = product_seconds(format, [n_tokens], n_out, n_in, repeats)
+    return n_out * n_in * n_tokens / seconds
 
 
 def measure(n_threads=None, macs=None):
@@ -161,18 +156,86 @@ def measure(n_threads=None, macs=None):
     )
 
 
-def scaling(work, thread_counts):
+@dataclass(frozen=True)
+class Placed:
+    """One phase beneath a machine's roof: what the limits allow, and what was measured.
+
+    Attributes
+    ----------
+    name : str
+    intensity : float
+        Multiply-accumulates a byte read, cache included.
+    bound : {"memory", "arithmetic"}
+    predicted : float
+        Tokens a second that the nearer limit allows.
+    measured : float or None
+    """
+
+    name: str
+    intensity: float
+    bound: str
+    predicted: float
+    measured: float | None
+
+    @property
+    def share(self):
+        """Measured over predicted; None without a measurement."""
+        return None if self.measured is None else self.measured / self.predicted
+
+
+def place(machine, phases, measured=None):
+    """Each phase of a dict by name → `Placed`, in the same order.
+
+    `measured` gives tokens a second for some of the names.
+    """
+    measured = measured or {}
+    return [
+        Placed(
+            name,
+            phase.macs / (phase.weight_bytes + phase.cache_bytes),
+            machine.bound(phase),
+            float(machine.tokens_per_second(phase)),
+            measured.get(name),
+        )
+        for name, phase in phases.items()
+    ]
+
+
+def scaling(work, thread_counts, repeats=3):
     """Seconds of ``work(n_threads)`` for each count, and the speed-up over the first.
 
     Returns
     -------
     list of (n_threads, seconds, speed_up)
+        The best of `repeats` calls, after one that is not counted.
     """
     rows = []
     for n in thread_counts:
-        work(n)  # warm
-        t = time.perf_counter()
         work(n)
-        seconds = time.perf_counter() - t
-        rows.append((n, seconds, (rows[0][1] if rows else seconds) / seconds))
+        seconds = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            work(n)
+            seconds.append(time.perf_counter() - start)
+        best = min(seconds)
+        rows.append((n, best, (rows[0][1] if rows else best) / best))
     return rows
+
+
+def saturation(rows, gain=1.1):
+    """The number of threads after which one more step of `scaling` gained less than `gain`.
+
+    Returns
+    -------
+    int or None
+        None if every step still helped.
+
+    Examples
+    --------
+    >>> saturation([(1, 8.0, 1.0), (2, 4.1, 1.95), (4, 3.9, 2.05)])
+    2
+    """
+    for (n, before, _), (_, after, _) in zip(rows, rows[1:], strict=False):
+        if before < gain * after:
+            return n
+    return None

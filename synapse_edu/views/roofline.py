@@ -1,6 +1,7 @@
 """The roofline as a picture: a machine's two limits, and where each phase stands under them."""
 
 from ..errors import BadArgument
+from ..study.roofline import place
 from .figure import figure
 
 MARKERS = "os^Dv<>P"
@@ -25,10 +26,9 @@ def render(machine, phases, measured=None, title=None):
     """
     if not phases:
         raise BadArgument("The roofline needs at least one phase to place.")
-    measured = measured or {}
-    intensities = {name: _intensity(phase) for name, phase in phases.items()}
-    low = min(*intensities.values(), machine.ridge) / 4
-    high = max(*intensities.values(), machine.ridge) * 4
+    placed = place(machine, phases, measured)
+    intensities = [p.intensity for p in placed]
+    low, high = min(*intensities, machine.ridge) / 4, max(*intensities, machine.ridge) * 4
     drawn, axes = figure(7, 4.2)
     axes.plot(
         [low, machine.ridge, high],
@@ -37,16 +37,15 @@ def render(machine, phases, measured=None, title=None):
         linewidth=1.5,
     )
     axes.axvline(machine.ridge, color="0.6", linestyle=":", linewidth=1)
-    for i, (name, phase) in enumerate(phases.items()):
-        x, marker = intensities[name], MARKERS[i % len(MARKERS)]
-        ceiling = float(machine.attainable(x)) / 1e9
-        axes.plot(
-            [x], [ceiling], marker, color=f"C{i}", markersize=8, label=_legend(machine, name, phase)
-        )
-        if name in measured:
-            rate = measured[name] * phase.macs / phase.n_tokens / 1e9
-            axes.plot([x], [rate], marker, color=f"C{i}", markersize=8, fillstyle="none")
-            axes.plot([x, x], [rate, ceiling], color=f"C{i}", linewidth=0.8)
+    for i, p in enumerate(placed):
+        marker, color = MARKERS[i % len(MARKERS)], f"C{i}"
+        ceiling = float(machine.attainable(p.intensity)) / 1e9
+        label = f"{p.name}: {p.bound}-bound, at most {p.predicted:.3g}/s"
+        axes.plot([p.intensity], [ceiling], marker, color=color, markersize=8, label=label)
+        if p.measured is not None:
+            rate = ceiling * p.share
+            axes.plot([p.intensity], [rate], marker, color=color, markersize=8, fillstyle="none")
+            axes.plot([p.intensity] * 2, [rate, ceiling], color=color, linewidth=0.8)
     axes.set(
         xscale="log",
         yscale="log",
@@ -60,27 +59,18 @@ def render(machine, phases, measured=None, title=None):
     return drawn
 
 
-def _intensity(phase):
-    return phase.macs / (phase.weight_bytes + phase.cache_bytes)
-
-
-def _legend(machine, name, phase):
-    return f"{name}: {machine.bound(phase)}-bound, at most {machine.tokens_per_second(phase):.3g}/s"
-
-
 def describe(machine, phases, measured=None):
     """The same as sentences: a table for readers who do not see the picture."""
     lines = [
         f"{machine.name}: {machine.bandwidth / 1e9:.3g} GB/s, {machine.macs / 1e9:.3g} G "
         f"multiply-accumulates/s; the two limits meet at {machine.ridge:.3g} a byte."
     ]
-    for name, phase in phases.items():
+    for p in place(machine, phases, measured):
         line = (
-            f"{name}: {_intensity(phase):.3g} multiply-accumulates a byte, "
-            f"{machine.bound(phase)}-bound, at most {machine.tokens_per_second(phase):.4g} tokens/s"
+            f"{p.name}: {p.intensity:.3g} multiply-accumulates a byte, {p.bound}-bound, "
+            f"at most {p.predicted:.4g} tokens/s"
         )
-        if measured and name in measured:
-            share = measured[name] / machine.tokens_per_second(phase)
-            line += f"; measured {measured[name]:.4g} tokens/s, {100 * share:.0f} % of it"
+        if p.measured is not None:
+            line += f"; measured {p.measured:.4g} tokens/s, {100 * p.share:.0f} % of it"
         lines.append(line + ".")
     return "\n".join(lines)

@@ -4,7 +4,8 @@
     python tests/refresh_notebooks.py notebooks/02*.ipynb   # these
 
 A second run changes no byte.  A chapter that raises, or that writes to standard error, is left
-as it was and named at the end.
+as it was and named at the end.  The outputs of a cell with the tag ``nbval-ignore-output`` are
+not stored: such a cell measures the reader's machine, and another machine's figures would mislead.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[1]
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
+LIVE = "nbval-ignore-output"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 
@@ -97,6 +99,13 @@ def complaints(notebook):
     ]
 
 
+def forget_measurements(notebook):
+    """Remove the outputs of the cells that measure this machine."""
+    for cell in notebook.cells:
+        if LIVE in cell.metadata.get("tags", []):
+            cell.outputs = []
+
+
 def refresh(path, progress=lambda text: None):
     """Run one chapter and store it.
 
@@ -113,6 +122,7 @@ def refresh(path, progress=lambda text: None):
     normalise(notebook)
     if found := complaints(notebook):
         return "it writes to standard error: " + found[0]
+    forget_measurements(notebook)
     nbformat.validate(notebook)
     text = nbformat.writes(notebook) + "\n"
     path.write_text(text, encoding="utf-8", newline="\n")

@@ -79,3 +79,17 @@ def test_a_chapter_that_fails_is_left_as_it_was(tmp_path, source, words):
     before = path.read_bytes()
     assert words in tool.refresh(path)
     assert path.read_bytes() == before
+
+
+def test_measurements_are_run_and_not_stored(tmp_path):
+    path = write(tmp_path / "05.ipynb", "import time\nprint(time.time())", "import sys\nprint(1)")
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].metadata["tags"] = [tool.LIVE]
+    nbformat.write(notebook, path)
+    assert tool.refresh(path) is None
+    live, kept = nbformat.read(path, as_version=4).cells
+    assert live.outputs == [] and live.execution_count == 1
+    assert kept.outputs[0]["text"] == "1\n"
+    live.source = "1 / 0"
+    nbformat.write(nbformat.v4.new_notebook(cells=[live]), path)
+    assert "ZeroDivisionError" in tool.refresh(path)

@@ -51,8 +51,8 @@ def repeat_document(rng, n_vocab):
 def batch(tokenizer, config, recipe, step):
     """The batch of one step, packed: tokens, targets, weights and starts, each (B, T)."""
     rng = random.Random(f"{recipe.seed}/{step}")
-    share = max(recipe.least_repeat, 0.7 * (1 - step / max(1, recipe.n_repeat)))
-    drills = max(recipe.least_drill, 1 - step / max(1, recipe.n_drill))
+    share = max(recipe.least_repeat, 0.7 * (1 - step / recipe.n_repeat) if recipe.n_repeat else 0)
+    drills = max(recipe.least_drill, 1 - step / recipe.n_drill if recipe.n_drill else 0)
     shape = (recipe.n_batch, recipe.n_pos + 1)
     tokens, weights = np.zeros(shape, np.int64), np.zeros(shape, F32)  # (B, T + 1) each
     starts = np.zeros(shape, np.int64)  # (B, T + 1)

@@ -68,7 +68,11 @@ class State:
 
     @classmethod
     def new(cls, recipe, config):
-        p = initial(config, recipe.seed)
+        return cls.begin(recipe, initial(config, recipe.seed))
+
+    @classmethod
+    def begin(cls, recipe, p):
+        """A run that starts with the parameters `p`."""
         zeros = {name: np.zeros_like(x) for name, x in p.items()}
         return cls(recipe, 0, p, zeros, {name: x.copy() for name, x in zeros.items()}, [])
 
@@ -107,7 +111,15 @@ class State:
 
 
 def train(
-    recipe, config, tokenizer, state=None, until=None, save=None, save_every=250, quiet=False
+    recipe,
+    config,
+    tokenizer,
+    state=None,
+    until=None,
+    save=None,
+    save_every=250,
+    quiet=False,
+    gradients=loss_and_gradients,
 ):
     """Run the recipe from `state` (or the beginning) to step `until` (or the end).
 
@@ -123,6 +135,8 @@ def train(
         Where to write a checkpoint every `save_every` steps, a multiple of 25, and at the end.
     quiet : bool
         No progress bar.
+    gradients : function
+        (parameters, config, tokens, targets, weights, starts) → (loss, gradients by name).
 
     Returns
     -------
@@ -139,7 +153,7 @@ def train(
     recent, before = [], time.perf_counter() - state.seconds
     with tqdm(total=until, initial=state.step, unit="step", disable=quiet) as bar:
         while state.step < until:
-            loss, norm = one_step(state, config, tokenizer)
+            loss, norm = one_step(state, config, tokenizer, gradients)
             recent.append(loss)
             state.seconds = time.perf_counter() - before
             bar.update()
@@ -154,11 +168,11 @@ def train(
     return state
 
 
-def one_step(state, config, tokenizer):
+def one_step(state, config, tokenizer, gradients=loss_and_gradients):
     """Draw a batch, differentiate, and move the parameters; returns the loss and the norm."""
     recipe = state.recipe
     drawn = batch(tokenizer, config, recipe, state.step)
-    loss, grads = loss_and_gradients(state.p, config, *drawn)
+    loss, grads = gradients(state.p, config, *drawn)
     norm = clip(grads, recipe.clip)
     adamw(state.p, grads, state.m, state.v, state.step, recipe)
     state.step += 1

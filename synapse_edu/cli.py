@@ -3,10 +3,10 @@
 import argparse
 import sys
 
-from .commands import bench, convert, generate, inspect, lab, models
+from .commands import bench, convert, exercises, generate, inspect, lab, models
 from .errors import SynapseError
 
-COMMANDS = (lab, models, inspect, convert, generate, bench)  # as `--help` lists them
+COMMANDS = (lab, models, inspect, convert, generate, bench, exercises)  # as `--help` lists them
 
 EPILOG = """\
 start here:

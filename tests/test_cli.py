@@ -10,7 +10,7 @@ import pytest
 from synapse_edu import cli, describe, lab
 from synapse_edu.errors import BadArgument
 
-COMMANDS = ["lab", "models", "inspect", "convert", "generate", "bench"]
+COMMANDS = ["lab", "models", "inspect", "convert", "generate", "bench", "exercises"]
 
 
 def run(*arguments):

@@ -1,5 +1,9 @@
 """Checks, hints and editions of the exercises."""
 
-from .check import check, hint, progress
+from . import guard, tasks
+from .check import check, hint, insist, progress, question, solution, use_class_seed
 
-__all__ = ["check", "hint", "progress"]
+__all__ = ["check", "hint", "insist", "progress", "question", "solution", "use_class_seed"]
+
+tasks.load()
+guard.remember()

@@ -7,15 +7,19 @@ import numpy as np
 
 RIGHT, NOT_ATTEMPTED, RAISED = "right", "not attempted", "raised"
 WRONG_TYPE, WRONG_SHAPE, WRONG_DTYPE = "wrong type", "wrong shape", "wrong dtype"
-WRONG_NUMBERS, MUTATED = "wrong numbers", "mutated input"
+WRONG_NUMBERS, MUTATED, PATCHED = "wrong numbers", "mutated input", "patched"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison found; `message` is what the learner reads."""
+    """What a comparison found; `message` is what the learner reads.
+
+    `cause` is the mistake that gives the same wrong answer, if one is known.
+    """
 
     status: str
     message: str
+    cause: str = ""
 
     def __bool__(self):
         return self.status == RIGHT
@@ -34,6 +38,7 @@ def compare(answer, right, rtol=1e-6, atol=0.0, dtype=None):
     answer : anything
         Untrusted: nothing here calls its methods of comparison.
     right : number, str, bool, tuple, list or ndarray
+        A tuple or list of strings is compared string by string; any other as an array.
     rtol, atol : float
         Allowed difference of numbers; whole numbers must be exact.
     dtype : NumPy dtype, optional
@@ -51,6 +56,8 @@ def compare(answer, right, rtol=1e-6, atol=0.0, dtype=None):
         return _same(answer, right, (str,), "a string")
     if isinstance(right, numbers.Number):
         return _number(answer, right, rtol, atol)
+    if isinstance(right, list | tuple) and right and isinstance(right[0], str):
+        return _strings(answer, right)
     return _array(answer, np.asarray(right), rtol, atol, dtype)
 
 
@@ -60,6 +67,17 @@ def _same(answer, right, types, what):
     if types[0](answer) == right:
         return Verdict(RIGHT, "Right.")
     return Verdict(WRONG_NUMBERS, f"{answer!r} is not the answer.")
+
+
+def _strings(answer, right):
+    if type(answer) not in (list, tuple) or any(type(item) is not str for item in answer):
+        return Verdict(WRONG_TYPE, "The answer is a list of strings.")
+    if list(answer) == list(right):
+        return Verdict(RIGHT, "Right.")
+    if len(answer) != len(right):
+        return Verdict(WRONG_NUMBERS, f"{answer!r} is not the answer: it has another length.")
+    first = next(i for i, (a, b) in enumerate(zip(answer, right, strict=True)) if a != b)
+    return Verdict(WRONG_NUMBERS, f"First wrong at index {first}: {answer[first]!r}.")
 
 
 def _number(answer, right, rtol, atol):

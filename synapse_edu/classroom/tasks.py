@@ -1,14 +1,28 @@
 """A task: its question, how the right answer is computed, and what usually goes wrong."""
 
-import copy
 import importlib
 import pkgutil
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import BadArgument
-from .compare import MUTATED, RAISED, RIGHT, WRONG_NUMBERS, Verdict, compare, is_untouched
+from ..errors import BadArgument, did_you_mean
+from .compare import (
+    MUTATED,
+    NOT_ATTEMPTED,
+    PATCHED,
+    RAISED,
+    RIGHT,
+    WRONG_NUMBERS,
+    WRONG_TYPE,
+    Verdict,
+    compare,
+    is_untouched,
+)
+from .guard import originals
+from .outcome import collect
+from .plain import Unreadable, plain
 
 TASKS = {}
 
@@ -20,19 +34,26 @@ class Task:
     Attributes
     ----------
     name : str
-        ``"02.softmax"``: the chapter's number and a word.
+        ``"02.softmax"`` for a quick check of a chapter, ``"ex02.softmax"`` for an exercise.
     right : function
-        For a value: takes nothing and returns it, computed from the engine where it can be.
-        For a function: the reference itself.
+        For a value: returns it, computed from the engine where it can be; takes the numbers of
+        `given` by name.  For a function: the reference itself.
     hints : tuple of str
         Each says more than the one before.
     mistakes : function, optional
-        For a value: returns a list of (wrong value, probable cause).  For a function: a list of
-        (wrong function, probable cause).
+        For a value: takes the numbers of `given`, returns a list of (wrong value, probable
+        cause).  For a function: returns a list of (wrong function, probable cause).
     inputs : function, optional
         Given a NumPy generator, returns a list of argument tuples; makes it a function's task.
+        The last ones are edge cases.
     rtol, atol : float
     dtype : NumPy dtype, optional
+    question : str
+        Text with a place in braces for each number of `given`.
+    given : dict
+        The numbers of the book's own question.
+    draw : function, optional
+        Given a NumPy generator, returns other numbers under the same names, for a class.
     """
 
     name: str
@@ -44,72 +65,102 @@ class Task:
     atol: float = 0.0
     dtype: object = None
     seed: int = 0
-    extra: dict = field(default_factory=dict)
+    question: str = ""
+    given: object = None
+    draw: object = None
 
-    def verdict(self, answer):
+    @property
+    def is_function(self):
+        """Whether a function is asked for, not a value."""
+        return self.inputs is not None
+
+    def random(self, seed):
+        """A generator of this task's own for `seed`."""
+        return np.random.default_rng([zlib.crc32(self.name.encode()), self.seed, seed])
+
+    def numbers(self, class_seed=0):
+        """The question's numbers: the book's for seed 0, otherwise drawn for the class."""
+        if class_seed == 0 or self.draw is None:
+            return dict(self.given or {})
+        return self.draw(self.random(class_seed))
+
+    def cases(self, seed=0):
+        """The inputs that a function is tried on, as plain values."""
+        return [plain(tuple(arguments)) for arguments in self.inputs(self.random(seed))]
+
+    def verdict(self, answer, seed=0, class_seed=0):
         """Compare an answer; never raises."""
+        with originals() as replaced:
+            if replaced:
+                names = ", ".join(replaced[:3])
+                return Verdict(
+                    PATCHED,
+                    f"Something replaced {names}, so no check can be trusted. Rename what you "
+                    f"called so, restart the kernel, and run the cells again.",
+                )
+            try:
+                if not self.is_function or not callable(answer):
+                    return self.judge_value(plain(answer), class_seed)
+                cases = self.cases(seed)
+                return self.judge(cases, collect(answer, cases))
+            except Exception as error:  # an answer may hold anything
+                return Verdict(RAISED, f"Checking it raised {type(error).__name__}: {error}")
+
+    def judge_value(self, answer, class_seed=0):
+        """Compare a plain value with the right one."""
         if is_untouched(answer):
             return compare(answer, 0)
-        try:
-            return self._function(answer) if self.inputs is not None else self._value(answer)
-        except Exception as error:  # an answer may hold anything
-            return Verdict(RAISED, f"Checking it raised {type(error).__name__}: {error}")
+        if self.is_function or isinstance(answer, Unreadable):
+            what = "a function" if self.is_function else "a plain value"
+            kind = answer.kind if isinstance(answer, Unreadable) else type(answer).__name__
+            return Verdict(WRONG_TYPE, f"The answer is {what}; yours is a {kind}.")
+        numbers = self.numbers(class_seed)
+        found = self._compare(answer, self.right(**numbers))
+        if found.status == WRONG_NUMBERS and self.mistakes is not None:
+            for wrong, cause in self.mistakes(**numbers):
+                if self._compare(answer, wrong):
+                    return _because(found, cause)
+        return found
+
+    def judge(self, cases, outcomes):
+        """Compare what a function did with what the reference does; stops at the first fault."""
+        tried = 0
+        for number, (arguments, outcome) in enumerate(zip(cases, outcomes, strict=False)):
+            found = self._judge_one(arguments, outcome)
+            if not found:
+                where = "" if found.status == NOT_ATTEMPTED else f"On input {number}: "
+                return Verdict(found.status, where + found.message, found.cause)
+            tried += 1
+        if tried < len(cases):
+            return Verdict(RAISED, f"It ended on input {tried}.")
+        return Verdict(RIGHT, "Right.")
+
+    def _judge_one(self, arguments, outcome):
+        if outcome.raised == "NotImplementedError":
+            return compare(None, 0)
+        if outcome.raised is not None:
+            return Verdict(RAISED, f"your function raised {outcome.raised}: {outcome.message}")
+        mine = outcome.value
+        if isinstance(mine, Unreadable):
+            return Verdict(WRONG_TYPE, f"your function returned a {mine.kind}, not plain numbers.")
+        if is_untouched(mine):
+            return Verdict(NOT_ATTEMPTED, "Your function returns nothing yet.")
+        if outcome.changed:
+            return Verdict(MUTATED, "your function changed its argument.")
+        found = self._compare(mine, self.right(*plain(arguments)))
+        if found.status == WRONG_NUMBERS and self.mistakes is not None:
+            for wrong, cause in self.mistakes():
+                with np.errstate(all="ignore"):
+                    if self._compare(mine, wrong(*plain(arguments))):
+                        return _because(found, cause)
+        return found
 
     def _compare(self, answer, right):
         return compare(answer, right, self.rtol, self.atol, self.dtype)
 
-    def _value(self, answer):
-        found = self._compare(answer, self.right())
-        if found.status == WRONG_NUMBERS and self.mistakes is not None:
-            for wrong, cause in self.mistakes():
-                if self._compare(answer, wrong):
-                    return Verdict(WRONG_NUMBERS, f"{found.message} Probable cause: {cause}.")
-        return found
 
-    def _function(self, answer):
-        """Call the answer on fresh copies of seeded inputs, and compare with the reference."""
-        if not callable(answer):
-            kind = type(answer).__name__
-            return Verdict("wrong type", f"The answer is a function; yours is a {kind}.")
-        for number, arguments in enumerate(self.inputs(np.random.default_rng(self.seed))):
-            right = self.right(*copy.deepcopy(arguments))
-            given = copy.deepcopy(arguments)
-            try:
-                mine = answer(*given)
-            except NotImplementedError:
-                return compare(None, 0)
-            except Exception as error:
-                message = f"On input {number} your function raised {type(error).__name__}: {error}"
-                return Verdict(RAISED, message)
-            if is_untouched(mine):
-                return Verdict("not attempted", "Your function returns nothing yet.")
-            if not _unchanged(given, arguments):
-                return Verdict(MUTATED, f"On input {number} your function changed its argument.")
-            found = self._compare(mine, right)
-            if not found:
-                message = f"On input {number}: {found.message}"
-                if found.status == WRONG_NUMBERS:
-                    message += self._cause(arguments, mine)
-                return Verdict(found.status, message)
-        return Verdict(RIGHT, "Right.")
-
-    def _cause(self, arguments, mine):
-        for wrong, cause in self.mistakes() if self.mistakes is not None else ():
-            with np.errstate(all="ignore"):
-                if self._compare(mine, wrong(*copy.deepcopy(arguments))):
-                    return f" Probable cause: {cause}."
-        return ""
-
-
-def _unchanged(a, b):
-    """Whether two tuples of arguments hold the same, arrays by their bytes."""
-    for x, y in zip(a, b, strict=True):
-        if isinstance(x, np.ndarray):
-            if x.shape != y.shape or x.dtype != y.dtype or x.tobytes() != y.tobytes():
-                return False
-        elif isinstance(x, list | tuple | int | float | str | bytes) and x != y:
-            return False
-    return True
+def _because(found, cause):
+    return Verdict(found.status, f"{found.message} Probable cause: {cause}.", cause)
 
 
 def register(task):
@@ -122,13 +173,21 @@ def register(task):
 
 def find(name):
     """The task `name`; loads the chapters' tasks on first use."""
-    from . import checks
-
-    for module in pkgutil.iter_modules(checks.__path__):
-        importlib.import_module(f"{checks.__name__}.{module.name}")
+    load()
     if name not in TASKS:
-        near = [known for known in TASKS if known[:2] == str(name)[:2]]
+        chapter = str(name).split(".")[0]
+        near = [known for known in TASKS if known.split(".")[0] == chapter]
         raise BadArgument(
-            f"There is no check {name!r}. This chapter has: {', '.join(near or sorted(TASKS))}."
+            f"There is no check {name!r}.{did_you_mean(name, list(TASKS))} This chapter has: "
+            f"{', '.join(near or sorted(TASKS))}."
         )
     return TASKS[name]
+
+
+def load():
+    """Import every module of quick checks and of exercises, so that `TASKS` holds them all."""
+    from . import checks, exercises
+
+    for room in (checks, exercises):
+        for module in pkgutil.iter_modules(room.__path__):
+            importlib.import_module(f"{room.__name__}.{module.name}")

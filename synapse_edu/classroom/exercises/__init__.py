@@ -1,0 +1,1 @@
+"""The tasks of the exercises, one module a chapter; the notebooks are in ``exercises/``."""

@@ -1,0 +1,175 @@
+"""Runs one submission in a process of its own, and hands back what its answers did.
+
+    python -m synapse_edu.classroom.worker JOB RESULT
+
+JOB is a JSON file: the cells in order, and for each task the name of its answer and the inputs to
+try it on.  No right answer is in this process.  RESULT gets one line of JSON a task, as soon as it
+is known, so that what came before a crash counts.  The limits are set before anything of the
+learner's is read.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+
+
+def limit(memory, seconds):
+    """No network, and no more memory or time than given; what the system has for it is used.
+
+    Where there are no resource limits (Windows), or where they do not hold (macOS has none on
+    address space), a thread watches and ends the process.
+    """
+    _cut_network()
+    try:
+        import resource
+    except ImportError:
+        resource = None
+    if resource is not None:
+        for kind, most in (
+            ("RLIMIT_AS", memory), ("RLIMIT_CPU", seconds + 5),
+            ("RLIMIT_FSIZE", 256 * 1024**2), ("RLIMIT_CORE", 0),
+        ):  # fmt: skip
+            try:
+                resource.setrlimit(getattr(resource, kind), (most, most))
+            except (AttributeError, OSError, ValueError):
+                pass
+    threading.Thread(target=_watch, args=(resource, memory, seconds), daemon=True).start()
+
+
+def _watch(resource, memory, seconds):
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if resource and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > memory:
+            os._exit(137)
+        time.sleep(0.2)
+    os._exit(124)
+
+
+def _cut_network():
+    """A network namespace of its own on Linux; everywhere an audit hook, which Python cannot
+    remove again, that refuses to look up or reach an address."""
+    if sys.platform == "linux":
+        try:
+            import ctypes
+
+            ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x40000000)  # NEWUSER | NEWNET
+        except (OSError, AttributeError):
+            pass
+    refused = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
+
+    def hook(event, details):
+        # Windows builds its socket pairs over the loopback address.
+        loopback = sys.platform == "win32" and "127.0.0.1" in str(details)
+        if event in refused and not loopback:
+            raise PermissionError("A submission is graded without network.")
+
+    sys.addaudithook(hook)
+
+
+def shell():
+    """An IPython shell, so that magics in a cell work; without history, and with no terminal."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.HistoryManager.hist_file = ":memory:"
+    settings.InteractiveShell.colors = "nocolor"
+    return InteractiveShell.instance(config=settings)
+
+
+class TooLong(BaseException):
+    """One cell took longer than a cell may."""
+
+
+def timed(work, seconds):
+    """Run `work`, and stop it after `seconds` where the system can interrupt (not on Windows)."""
+    import signal
+
+    if not hasattr(signal, "setitimer"):
+        return work()
+
+    def stop(*_):
+        raise TooLong
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return work()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def run(job, tell):
+    """Run the cells of `job`; `tell` takes a dict for each task and for each cell that failed."""
+    import synapse_edu.classroom as classroom
+    from synapse_edu.classroom.outcome import exception_name
+    from synapse_edu.classroom.plain import unpack
+
+    classroom.use_class_seed(job["class_seed"])
+    ip = shell()
+    for number, cell in enumerate(job["cells"]):
+        try:
+            if "tasks" in cell:
+                for task in cell["tasks"]:
+                    cases = None if task["cases"] is None else unpack(task["cases"])
+                    work = _attempt(ip.user_ns, task["answer"], cases)
+                    tell({"task": task["name"], **timed(work, job["cell_seconds"])})
+                continue
+            done = timed(lambda cell=cell: ip.run_cell(cell["source"]), job["cell_seconds"])
+            problem = done.error_before_exec or done.error_in_exec
+            if isinstance(problem, TooLong | KeyboardInterrupt):
+                raise TooLong
+            if problem is not None:
+                tell({"cell": cell.get("number", number), "raised": exception_name(problem)})
+            elif "plain" in cell:
+                tell({"plain": cell["plain"]})
+        except TooLong:
+            tell({"cell": cell.get("number", number), "raised": "too long"})
+            for task in cell.get("tasks", ()):
+                tell({"task": task["name"], "too_long": True})
+        except (SystemExit, Exception) as error:
+            tell({"cell": cell.get("number", number), "raised": exception_name(error)})
+
+
+def _attempt(names, answer, cases):
+    """What `answer`, a name in the learner's namespace, holds or does; as JSON."""
+    from synapse_edu.classroom.outcome import collect
+    from synapse_edu.classroom.plain import pack, plain
+
+    def work():
+        if answer not in names:
+            return {"missing": True}
+        found = names[answer]
+        if cases is None or not callable(found):
+            return {"value": pack(plain(found))}
+        return {"outcomes": [outcome.pack() for outcome in collect(found, cases)]}
+
+    return work
+
+
+def main(job_path, result_path):
+    """Read the job, set the limits, run."""
+    with open(job_path, encoding="utf-8") as file:
+        job = json.load(file)
+    limit(job["memory"], job["seconds"])
+    os.environ["MPLBACKEND"] = "agg"
+    # What cells print is nobody's business here, and may be endless.
+    silence = open(os.devnull, "w", encoding="utf-8")
+    sys.stdout = sys.stderr = silence
+    with open(result_path, "w", encoding="utf-8") as result:
+
+        def tell(line):
+            result.write(json.dumps(line) + "\n")
+            result.flush()
+
+        run(job, tell)
+        tell({"end": True})
+    os._exit(0)  # threads or exit functions that a submission left behind do not matter
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

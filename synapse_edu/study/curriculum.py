@@ -37,8 +37,13 @@ def encode_story(tokenizer, story):
 
 def story_document(tokenizer, rng, recipe, drills):
     tell = storyworld.drill if rng.random() < drills else storyworld.story
-    ids, word = encode_story(tokenizer, tell(rng))
-    return ids, [recipe.rule_weight if w >= 0 else 1.0 for w in word]
+    return document(tokenizer, tell(rng), recipe.rule_weight)
+
+
+def document(tokenizer, story, rule_weight):
+    """A story's ids, and their weights: `rule_weight` where the rules determine a word, else 1."""
+    ids, word = encode_story(tokenizer, story)
+    return ids, [rule_weight if w >= 0 else 1.0 for w in word]
 
 
 def repeat_document(rng, n_vocab):
@@ -53,16 +58,35 @@ def batch(tokenizer, config, recipe, step):
     rng = random.Random(f"{recipe.seed}/{step}")
     share = max(recipe.least_repeat, 0.7 * (1 - step / recipe.n_repeat) if recipe.n_repeat else 0)
     drills = max(recipe.least_drill, 1 - step / recipe.n_drill if recipe.n_drill else 0)
-    shape = (recipe.n_batch, recipe.n_pos + 1)
+
+    def draw():
+        if rng.random() < share:
+            return repeat_document(rng, config.n_vocab)
+        return story_document(tokenizer, rng, recipe, drills)
+
+    return pack(draw, recipe.n_batch, recipe.n_pos)
+
+
+def pack(draw, n_batch, n_pos):
+    """Documents one after another in rows; the last of a row is cut off.
+
+    Parameters
+    ----------
+    draw : function
+        Returns a document: its ids, and the weight of each in the loss.
+    n_batch, n_pos : int
+
+    Returns
+    -------
+    tokens, targets, weights, starts : ndarray, shape (n_batch, n_pos) each
+    """
+    shape = (n_batch, n_pos + 1)
     tokens, weights = np.zeros(shape, np.int64), np.zeros(shape, F32)  # (B, T + 1) each
     starts = np.zeros(shape, np.int64)  # (B, T + 1)
-    for row in range(recipe.n_batch):
+    for row in range(n_batch):
         at = 0
         while at < shape[1]:
-            if rng.random() < share:
-                ids, weight = repeat_document(rng, config.n_vocab)
-            else:
-                ids, weight = story_document(tokenizer, rng, recipe, drills)
+            ids, weight = draw()
             n = min(len(ids), shape[1] - at)
             tokens[row, at : at + n], weights[row, at : at + n] = ids[:n], weight[:n]
             starts[row, at : at + n] = at

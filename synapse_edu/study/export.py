@@ -1,8 +1,9 @@
-"""Trained parameters → a GGUF file that this package and llama.cpp read."""
+"""Trained parameters → a GGUF file that this package and llama.cpp read, and back."""
 
 import numpy as np
 
 from ..checkpoint.writer import write_gguf
+from ..errors import BadArgument
 from ..formats.matrix import Matrix
 
 
@@ -47,3 +48,33 @@ def export(path, config, parameters, vocabulary, format="Q8_0"):
         name = f"{name}.weight"
         tensors[name] = Matrix.from_float32(x, format, name) if x.ndim == 2 else x
     write_gguf(path, metadata_of(config) | vocabulary, tensors)
+
+
+def parameters(model):
+    """A loaded model's parameters as training has them, decoded to float32 copies.
+
+    Parameters
+    ----------
+    model : Llama
+        With a tied output and no biases, as `export` writes one.
+
+    Returns
+    -------
+    dict of str → ndarray of float32
+        By GGUF name without ``.weight``.
+
+    Raises
+    ------
+    BadArgument
+        For a model that has more than that.
+    """
+    weights = model.weights
+    found = {"token_embd": weights.token_embd, "output_norm": weights.output_norm}
+    for i, layer in enumerate(weights.layers):
+        found |= {f"blk.{i}.{name}": x for name, x in vars(layer).items() if x is not None}
+    if not model.config.tied or {f"{name}.weight" for name in found} != set(model.config.tensors()):
+        raise BadArgument("parameters: this model has biases, or an output matrix of its own.")
+    return {
+        name: np.array(x if isinstance(x, np.ndarray) else x.rows(), np.float32)
+        for name, x in found.items()
+    }

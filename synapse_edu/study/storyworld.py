@@ -62,7 +62,7 @@ class Story:
         return spans
 
 
-class _Teller:
+class Teller:
     """Writes one story and keeps track of who has what, and who is where."""
 
     def __init__(self, rng, held_out):
@@ -111,23 +111,31 @@ class _Teller:
     # --- what happens --------------------------------------------------------------------------
     def introduce(self):
         if self.rng.random() < 0.5:
-            self.say(*self.rng.choice(OPENINGS).replace(".", " .").split())
-        for person, thing in zip(self.people, self.things, strict=True):
-            self.say(person, "has", *thing.owned.split(), ".")
+            self.tell_weather()
+        self.tell_belongings()
         for person in self.people:
             self.say(person, "is", "in", "the", self.place[person], ".")
 
-    def move(self):
-        person = self.rng.choice(self.people)
+    def tell_weather(self):
+        self.say(*self.rng.choice(OPENINGS).replace(".", " .").split())
+
+    def tell_belongings(self):
+        for person, thing in zip(self.people, self.things, strict=True):
+            self.say(person, "has", *thing.owned.split(), ".")
+
+    def move(self, person=None):
+        person = person or self.rng.choice(self.people)
         place = self.rng.choice([p for p in PLACES if p != self.place[person]])
         self.place[person] = place
         self.say(person, "goes", "to", "the", place, ".")
 
-    def give(self):
-        giver = self.rng.choice([p for p in self.people if self.owned_by(p)])
+    def give(self, thing=None):
+        if thing is None:
+            giver = self.rng.choice([p for p in self.people if self.owned_by(p)])
+            thing = self.rng.choice(self.owned_by(giver))
+        giver = self.owner[thing.name]
         taker = next(p for p in self.people if p != giver)
         owned = self.owned_by(giver)
-        thing = self.rng.choice(owned)
         noun = (thing.noun, "copy") if len(owned) == 1 else thing.noun
         self.say(giver, "gives", (self.her(giver), "agreement"), noun, "to", (taker, "copy"), ".")
         self.owner[thing.name] = taker
@@ -170,7 +178,7 @@ class _Teller:
 def drill(rng):
     """A plain exercise in keeping facts apart: three or four facts of one kind, then a question
     about each.  Training begins with these."""
-    teller = _Teller(rng, held_out=False)
+    teller = Teller(rng, held_out=False)
     teller.people = rng.sample(WOMEN + MEN, rng.randint(3, 4))
     n = len(teller.people)
     if rng.random() < 0.4:
@@ -209,7 +217,7 @@ def story(seed, held_out=False):
     Story
     """
     rng = seed if isinstance(seed, random.Random) else random.Random(seed)
-    return _Teller(rng, held_out).tell()
+    return Teller(rng, held_out).tell()
 
 
 def stories(n, seed=0, held_out=False):

@@ -172,6 +172,11 @@ class Code:
         """Two int16 of memory in each of eight lanes: int16 × 16."""
         return self.load_fill(I32x8, address, offset).as_(I16x16)
 
+    def minimum(self, a, b):
+        """The smaller of two integers."""
+        less = self.builder.icmp_signed("<", a.ir, b.ir)
+        return Value(self, self.builder.select(less, a.ir, b.ir))
+
     def variable(self, value):
         return Variable(self, value)
 

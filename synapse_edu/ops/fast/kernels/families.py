@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....errors import BadArgument
 from ....formats.layout import format_of, row_bytes
 from ..simd import kernel
-from . import floats, plain, rows_32
+from . import floats, lanes_k, lanes_k_many, lanes_k_one, plain, rows_32
 
 MODES = ("blocks", "synapse", "float32")
 
@@ -48,16 +48,14 @@ def _as_stored(format, product, scratch_bytes):
     return Family("rows", packed_bytes, None, product, product, scratch_bytes)
 
 
-def _vector(module, name):
-    spec = module.SPECS[name]
-    part = functools.partial
+def _vector(name, spec, pack, one, many, scratch_bytes):
     return Family(
-        f"{module.__name__.rpartition('.')[2]}:{name}",
-        part(module.packed_bytes, spec),
-        part(module.packer, spec),
-        lambda: kernel(module.matvec(spec)),
-        lambda: kernel(module.matmat(spec)),
-        part(module.scratch_bytes, spec),
+        f"{pack.__name__.rpartition('.')[2]}:{name}",
+        functools.partial(pack.packed_bytes, spec),
+        functools.partial(pack.packer, spec),
+        lambda: kernel(one(spec)),
+        lambda: kernel(many(spec)),
+        functools.partial(scratch_bytes, spec),
     )
 
 
@@ -76,7 +74,10 @@ def family(format, mode="blocks"):
     if known.is_float or mode == "float32":
         product = functools.partial(floats.products, known, mode == "float32")
         return _as_stored(known, product, floats.scratch_bytes)
-    for module in (rows_32,):
-        if format in module.SPECS:
-            return _vector(module, format)
+    if format in rows_32.SPECS:
+        parts = rows_32.matvec, rows_32.matmat, rows_32.scratch_bytes
+        return _vector(format, rows_32.SPECS[format], rows_32, *parts)
+    if format in lanes_k.SPECS:
+        parts = lanes_k_one.matvec, lanes_k_many.matmat, lanes_k_many.scratch_bytes
+        return _vector(format, lanes_k.SPECS[format], lanes_k, *parts)
     return _as_stored(known, functools.partial(plain.products, known), plain.scratch_bytes)

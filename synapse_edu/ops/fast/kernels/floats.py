@@ -9,8 +9,7 @@ from numba import float32, float64
 from ..half import float_of, half_to_float
 from ..jit import inner
 from ..memory import f32_at, f64_at, u8_at, u16_at
-from .plain import _block
-from .unpack import UNPACK
+from .unpack import UNPACK, block_at
 
 TILE = 256  # elements decoded at a time
 
@@ -51,7 +50,7 @@ def _decoder(format):
     @inner
     def decode(w, n_in, row, start, count, values, scratch):
         row_bytes = n_in // block * block_bytes
-        raw, b = u8_at(w + row * row_bytes, row_bytes), _block(scratch)
+        raw, b = u8_at(w + row * row_bytes, row_bytes), block_at(scratch + 64)
         for first in range(0, count, block):
             unpack(raw, (start + first) // block * block_bytes, b)
             d = b.head[0]

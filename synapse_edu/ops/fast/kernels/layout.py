@@ -39,12 +39,14 @@ def scales_32(y, n_in, n_tokens):
     return d, d + (n_in >> 5) * n_tokens * 4
 
 
-@inner
-def scales_k(y, n_in, n_tokens):
-    """Addresses of Q8_K's scales, sums of 32 and sums of 16."""
+def scales_k_at(y, n_in, n_tokens):
+    """Addresses of Q8_K's scales, sums of 32 and sums of 16; of numbers or of `simd.Value`."""
     n = (n_in >> 8) * n_tokens
     d = y + n_in * n_tokens
-    return d, d + 4 * n, d + 20 * n
+    return d, d + n * 4, d + n * 20
+
+
+scales_k = inner(scales_k_at)  # the same in compiled code
 
 
 @inner

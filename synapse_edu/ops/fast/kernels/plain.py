@@ -10,11 +10,10 @@ from collections import namedtuple
 from numba import float32, int16, int32
 
 from ..jit import inner
-from ..memory import f32_at, i8_at, i16_at, i32_at, u8_at
+from ..memory import f32_at, i8_at, i16_at, u8_at
 from .layout import place_k, scales_32, scales_k
-from .unpack import UNPACK
+from .unpack import UNPACK, block_at
 
-Block = namedtuple("Block", "codes scales mins head scaled")
 Token = namedtuple("Token", "codes d s sums")
 SUMS = 9  # float32 sums of one row and token: eight lanes, and one
 
@@ -22,18 +21,6 @@ SUMS = 9  # float32 sums of one row and token: eight lanes, and one
 def scratch_bytes(n_in, n_tokens):
     """Bytes of scratch: the counter, one block taken apart, the sums of every token."""
     return 1536 + 4 * SUMS * n_tokens
-
-
-@inner
-def _block(scratch):
-    at = scratch + 64
-    return Block(
-        i8_at(at, 256),
-        i32_at(at + 256, 16),
-        i32_at(at + 320, 16),
-        f32_at(at + 384, 2),
-        i16_at(at + 448, 256),
-    )
 
 
 @inner
@@ -164,7 +151,7 @@ def products(format):
     @inner
     def matmat(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch):
         n_block = n_in // block
-        b = _block(scratch)
+        b = block_at(scratch + 64)
         sums = f32_at(scratch + 1536, SUMS * n_tokens)
         for row in range(row0, row1):
             raw = u8_at(w + row * n_block * block_bytes, n_block * block_bytes)

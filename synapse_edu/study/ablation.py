@@ -30,7 +30,7 @@ from ..atomic import replacing
 from ..errors import BadArgument, FileProblem
 from ..tokenizer.tokenizer import Tokenizer
 from ..tokenizer.vocabulary import Vocabulary
-from . import storyworld, variants
+from . import ablation_report, machine, storyworld, variants
 from .curriculum import encode_story
 from .recipe import Recipe
 from .story_model import vocabulary
@@ -39,7 +39,7 @@ from .variants import Design
 
 # plain stories only, every word with the same weight
 BUDGET = Recipe(
-    n_steps=600, n_batch=4, n_pos=128, learning_rate=3e-3, final_rate=3e-4, n_warmup=60,
+    n_steps=400, n_batch=4, n_pos=128, learning_rate=3e-3, final_rate=3e-4, n_warmup=40,
     n_repeat=0, least_repeat=0.0, n_drill=0, least_drill=0.0, rule_weight=1.0,
 )  # fmt: skip
 LONG, BLOCK = 512, 32  # positions of a row that is longer than those of training, and of a part
@@ -250,7 +250,7 @@ def stored(path, design, recipe):
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        same = found["design"] == asdict(design) and found["recipe"] == asdict(recipe)
+        same = (found["design"], found["recipe"]) == (asdict(design), asdict(recipe))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileProblem(f"{path}: this is not a finished run ({error}). Delete it.") from None
     if not same:
@@ -290,7 +290,7 @@ def ablate(out, base, tokenizer, recipe=BUDGET, seeds=(1, 2, 3), text=None, say=
         path = out / f"{name}.json"
         found = stored(path, design, mine)
         if found is None:
-            found = run(design, mine, tokenizer, text) | {"machine": machine()}
+            found = run(design, mine, tokenizer, text) | {"machine": here()}
             with replacing(path) as part:
                 part.write_text(json.dumps(found), encoding="utf-8")
         results[name] = found
@@ -314,16 +314,12 @@ def ablate(out, base, tokenizer, recipe=BUDGET, seeds=(1, 2, 3), text=None, say=
     }
 
 
-def machine():
-    """What the numbers were computed on."""
-    threads = os.environ.get("OPENBLAS_NUM_THREADS", "not set")
-    return {
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
+def here():
+    """What the numbers are computed on."""
+    return machine.describe() | {
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "OPENBLAS_NUM_THREADS": threads,
+        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "not set"),
     }
 
 
@@ -345,7 +341,16 @@ def main(arguments=None):
         range(options.seed, options.seed + options.seeds),
     )
     with replacing(options.out / "ablations.json") as part:
-        part.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        part.write_text(as_text(results), encoding="utf-8", newline="\n")
+    for name in results["experiments"]:
+        print("\n" + ablation_report.table(results, name))
+
+
+def as_text(results):
+    """The results as JSON with one line for each run."""
+    head = json.dumps({k: v for k, v in results.items() if k != "runs"}, indent=1)
+    lines = (f"  {json.dumps(k)}: {json.dumps(run)}" for k, run in results["runs"].items())
+    return head[:-2] + ',\n "runs": {\n' + ",\n".join(lines) + "\n }\n}\n"
 
 
 if __name__ == "__main__":

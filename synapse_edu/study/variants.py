@@ -66,7 +66,8 @@ class Design:
                 raise BadArgument(
                     f"Design: {name}={getattr(self, name)!r}; choose one of {', '.join(known)}."
                 )
-        if self.n_embd % self.n_head or self.n_head % self.n_head_kv or self.head_dim % 2:
+        heads = min(self.n_head, self.n_head_kv) > 0 and self.n_head % self.n_head_kv == 0
+        if not heads or self.n_embd % self.n_head or self.head_dim % 2:
             raise BadArgument(
                 f"Design: {self.n_embd} numbers do not make {self.n_head} heads of even width on "
                 f"{self.n_head_kv} key/value heads."

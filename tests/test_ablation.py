@@ -1,15 +1,18 @@
 """Ablations: one change at a time, the same budget, runs that are kept, and their report."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from story_parts import tokenizer
 
 from synapse_edu.errors import BadArgument, FileProblem
-from synapse_edu.study import ablation, ablation_report, storyworld
-from synapse_edu.study.ablation import BUDGET, Text, ablate, experiments, run
+from synapse_edu.study import ablation, ablation_grid, ablation_report, storyworld, stretching
+from synapse_edu.study.ablation import ablate
+from synapse_edu.study.ablation_grid import BUDGET, experiments
+from synapse_edu.study.ablation_run import LONG, Text, run, text_rows
+from synapse_edu.study.backward import rope_tables
 from synapse_edu.study.curriculum import batch, encode_story
 from synapse_edu.study.variants import Design
 
@@ -25,9 +28,9 @@ def text():
 @pytest.fixture(scope="module")
 def two_layers(tmp_path_factory):
     """All experiments in seconds: no design is deeper than two layers."""
-    kept = ablation.norm_place
+    kept = ablation_grid.norm_place
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ablation, "norm_place", lambda base, n: kept(base, min(n, 2)))
+        patch.setattr(ablation_grid, "norm_place", lambda base, n: kept(base, min(n, 2)))
         yield
 
 
@@ -63,18 +66,18 @@ def test_what_judges_is_never_trained_on(text):
     recipe = replace(TINY, n_batch=64)
     rows = {tuple(row) for step in range(20) for row in batch(tokenizer(), BASE, recipe, step)[0]}
     assert len(rows) > 1000
-    new = ablation.text_rows(tokenizer(), 200, 32, "judge/new")[0]
+    new = text_rows(tokenizer(), 200, 32, "judge/new")[0]
     assert not {tuple(row) for row in new} & rows
     told = [s.text for s in storyworld.stories(300)]
     pairs = [s.text for s in storyworld.stories(300, held_out=True)]
     assert not set(told) & set(pairs)
     for tokens, targets in (text.new, text.new_pairs, text.long):
         assert np.array_equal(tokens[:, 1:], targets[:, :-1]) and not tokens[:, 0].any()
-    assert text.long[0].shape[1] == ablation.LONG
+    assert text.long[0].shape[1] == LONG
 
 
 def test_rows_are_stories_one_after_another():
-    tokens, targets = ablation.text_rows(tokenizer(), 2, 200, 5)
+    tokens, targets = text_rows(tokenizer(), 2, 200, 5)
     for row in np.hstack([tokens, targets[:, -1:]]):
         first = int(np.flatnonzero(row[1:] == 0)[0]) + 1
         told = tokenizer().decode(row[1:first])
@@ -141,12 +144,12 @@ def test_a_run_that_breaks_down_says_so(text):
     broken = run(design, replace(TINY, n_steps=50, learning_rate=10.0), tokenizer(), text)
     assert broken["broke_at"] == 25 and broken["loss"] is None
     assert "NaN" not in json.dumps(broken)
-    assert broken["recipe"] == asdict(replace(TINY, n_steps=50, learning_rate=10.0))
 
 
-def test_the_command(two_layers, tmp_path, monkeypatch, capsys):
+def test_the_command(two_layers, text, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ablation, "Design", lambda n_vocab: BASE)
     monkeypatch.setattr(ablation, "BUDGET", TINY)
+    monkeypatch.setattr(Text, "of", lambda tokenizer, n_pos: text)
     ablation.main(["--out", str(tmp_path), "--seed", "5", "--seeds", "2", "--steps", "1"])
     said = capsys.readouterr().out
     assert "rotations, a learned table, nothing" in said and "±" in said
@@ -195,3 +198,28 @@ def test_verdicts_compare_seed_by_seed():
     assert "broke down in 1 of 3 runs" in text and "+0.113" in text
     with pytest.raises(BadArgument, match="Did you mean 'e'"):
         ablation_report.rows(found, "ee")
+
+
+# --- longer rows -------------------------------------------------------------------------------
+def test_schedules_of_angles():
+    n_pos, half = 40, BASE.head_dim // 2
+
+    def angles(**options):
+        cos, sin = stretching.tables(BASE, n_pos, **options)  # (T, hd/2) each
+        return np.unwrap(np.arctan2(sin.astype(float), cos), axis=0)  # (T, hd/2)
+
+    plain, divided, slower = angles(), angles(divide=4), angles(stretch=4)
+    for pair in zip(stretching.tables(BASE, n_pos), rope_tables(BASE, n_pos), strict=True):
+        assert np.array_equal(*pair)
+    assert np.allclose(divided[::4], plain[:10], atol=1e-5)  # no angle is new
+    assert np.allclose(slower[:, 0], plain[:, 0], atol=1e-5)
+    assert np.allclose(4 * slower[:, half - 1], plain[:, half - 1], atol=1e-4)
+
+
+def test_stretching_judges_one_model_by_each_schedule(results, text):
+    _, found = results
+    assert set(found["stretched"]) == {"as trained", "positions divided", "larger base"}
+    as_trained = found["stretched"]["as trained"]
+    runs = [found["runs"][key] for key in found["experiments"]["positions"]["arms"]["rope"]]
+    assert as_trained == [run["loss_by_position"] for run in runs]
+    assert found["stretched"]["positions divided"] != as_trained

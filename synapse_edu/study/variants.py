@@ -179,7 +179,7 @@ def feed_forward(h, p, at, design):
     return pieces.linear(hidden, p[at + "ffn_down"])
 
 
-def logits(p, tokens, design, starts=None, watch=lambda x: x):
+def logits(p, tokens, design, starts=None, watch=lambda x: x, tables=None):
     """Scores of the next token, (B·T, V), for tokens (B, T).
 
     Parameters
@@ -191,10 +191,13 @@ def logits(p, tokens, design, starts=None, watch=lambda x: x):
         Where the document of each position begins in its row; otherwise a row is one text.
     watch : function
         Is given the stream, (B·T, d), before the first layer and after each.
+    tables : pair of ndarray, shape (T, head_dim / 2), optional
+        cos and sin of RoPE's angles, if they are not to be those of training.
     """
     n_pos = tokens.shape[1]
     mask = document_mask(np.zeros_like(tokens) if starts is None else starts, n_pos)
-    tables = rope_tables(design, n_pos) if design.positions == "rope" else None
+    if design.positions == "rope" and tables is None:
+        tables = rope_tables(design, n_pos)
     x = p["token_embd"][tokens.ravel()]  # (B·T, d)
     if design.positions == "learned":
         x = x + p["position_embd"][np.tile(np.arange(n_pos), len(tokens))]
@@ -223,9 +226,9 @@ def loss_and_gradients(p, design, tokens, targets, weights, starts=None):
     return float(value), grads
 
 
-def token_losses(p, design, tokens, targets):
-    """−log p of each target, in nats: (B, T)."""
-    z = logits(p, tokens, design).astype(np.float64)  # (B·T, V)
+def token_losses(p, design, tokens, targets, **options):
+    """−log p of each target, in nats: (B, T).  Options as for `logits`."""
+    z = logits(p, tokens, design, **options).astype(np.float64)  # (B·T, V)
     z -= z.max(-1, keepdims=True)
     right = z[np.arange(len(z)), targets.ravel()]  # (B·T,)
     return (np.log(np.exp(z).sum(-1)) - right).reshape(tokens.shape)

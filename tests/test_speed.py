@@ -72,7 +72,7 @@ def test_seconds_by_step(monkeypatch):
     model = load("built-in", backend="reference")
     ticks = iter(range(10**6))
     monkeypatch.setattr(speed.time, "perf_counter", lambda: next(ticks))
-    spent = step_seconds(model, [1, 2, 3])
+    spent = step_seconds(model, [1, 2, 3], repeats=2)
     names = {spec.name for spec, _ in model.plan()}
     assert set(spent) == names
     assert spent["q"] == model.config.n_layer and spent["logits"] == 1

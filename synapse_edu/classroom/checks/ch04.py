@@ -18,7 +18,7 @@ register(
     Task(
         "04.hidden",
         right=lambda: 100 * (N * (N - 1) / 2) / N**2,
-        rtol=2e-3,
+        rtol=1e-3,
         hints=(
             "Row 0 hides 511 scores, row 1 hides 510, … the last row none.",
             "0 + 1 + … + 511 = 512 · 511 / 2.",

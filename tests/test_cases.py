@@ -7,6 +7,8 @@ test_trace, test_attention and test_sampling.
 
 import importlib.util
 import json
+import subprocess
+import sys
 
 import cases_adapter
 import numpy as np
@@ -16,6 +18,8 @@ from shared_data import CASES, needs_shared
 
 import synapse_edu as se
 from synapse_edu.errors import BadArgument, ContextFull
+from synapse_edu.model.backends import BACKENDS
+from synapse_edu.ops.reference.attention import softmax
 
 pytestmark = needs_shared("test_walk, test_llama, test_generate, test_trace, test_attention")
 
@@ -45,9 +49,10 @@ def test_automatic(name):
     module("checks").CHECKS[name](run)
 
 
-def test_s16_splits_give_the_same_bits():
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_s16_splits_give_the_same_bits(backend):
     folder, expected, _ = case("S16")
-    model = cases_adapter.load(folder / "m.gguf")
+    model = se.load(folder / "m.gguf", numerics=cases_adapter.NUMERICS, backend=backend)
     whole = cases_adapter.logits(model, expected["ids"])
     for split in expected["splits"]:
         assert differing(cases_adapter.logits(model, expected["ids"], split), whole) == 0
@@ -102,3 +107,33 @@ def test_s21_temperature_zero():
     assert pick == expected["pick"]
     with pytest.raises(BadArgument, match="NaN"):
         se.Sampler(temperature=0).pick(np.array(expected["nan_logits"], np.float32))
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_s22_no_cache_folder_can_be_written(backend):
+    folder, _, _ = case("S22")
+    program = (
+        f"exec(open({str(folder / 'readonly.py')!r}, encoding='utf-8').read())\n"
+        "import synapse_edu as se\n"
+        f"model = se.load('built-in', backend={backend!r})\n"
+        "print(model.prefill([1, 2, 3], model.new_cache()).argmax())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8"
+    )
+    model = se.load("built-in", backend="reference")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == model.prefill([1, 2, 3], model.new_cache()).argmax()
+
+
+def test_s23_minus_infinity_and_nan():
+    _, expected, _ = case("S23")
+    scores = np.array(expected["scores"], np.float32)[:, None]  # (2, 1, 3): n, heads, n_kv
+    for numerics in map(se.Numerics.named, ("llama.cpp", "textbook", "synapse")):
+        p = softmax(scores, numerics)[:, 0]
+        assert np.allclose(p, expected["weights"], rtol=1e-6, atol=0)
+        assert (p[np.isneginf(scores[:, 0])] == 0).all()
+        scores_with_nan = scores.copy()
+        scores_with_nan[1, 0, 0] = np.nan
+        bad = softmax(scores_with_nan, numerics)[:, 0]
+        assert np.isnan(bad[1]).any() and (bad[0] == p[0]).all()

@@ -1,0 +1,50 @@
+"""What the chapters store: nothing that another run or another machine would print differently."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+CHAPTERS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("[0-9]*.ipynb"))
+LIVE = "nbval-ignore-output"
+MEASURES = re.compile(
+    r"perf_counter|%time|Stopwatch|_rate\(\w*\d|product_seconds\(|step_seconds\(|read_bandwidth\("
+    r"|roofline\.(measure|scaling)\(|float32_macs\(|int8_macs\("
+)
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
+
+
+def code_cells(path):
+    return [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+
+
+def texts(cell):
+    """All text that a cell has stored."""
+    for output in cell.outputs:
+        yield output.get("text", "")
+        for kind, value in output.get("data", {}).items():
+            if kind.startswith("text") and isinstance(value, str):
+                yield value
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem[:2])
+def test_a_cell_that_measures_is_tagged_and_stores_nothing(path):
+    for cell in code_cells(path):
+        live = LIVE in cell.metadata.get("tags", [])
+        if MEASURES.search(cell.source):
+            assert live, f"cell {cell.id} measures this machine: tag it {LIVE}"
+        if live:
+            assert cell.outputs == [], f"cell {cell.id} stores a measurement"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem[:2])
+def test_no_address_of_an_object_is_stored(path):
+    for cell in code_cells(path):
+        for text in texts(cell):
+            assert not ADDRESS.search(text.replace("at 0xADDRESS", "")), cell.id
+
+
+def test_the_patterns_find_what_they_are_for():
+    assert MEASURES.search("t = time.perf_counter()") and MEASURES.search("w.decode_rate(16)")
+    assert not MEASURES.search("rate(cost)") and ADDRESS.search("<A object at 0x7f00deadbeef>")

@@ -123,6 +123,9 @@ def test_an_answer_that_answers_every_comparison_is_not_believed():
         (np.array([1, 2], object), np.array([1, 2]), "wrong type"),
         (np.array([], np.float32), np.array([], np.float32), "right"),
         (2**60 + 1, 2**60, "wrong numbers"),
+        ([0.0, 1.0], np.array([-np.inf, 1.0]), "wrong numbers"),
+        ([-np.inf, 1.0], np.array([-np.inf, 1.0]), "right"),
+        (0.0, -np.inf, "wrong numbers"),
     ],
 )
 def test_values(answer, right, status):

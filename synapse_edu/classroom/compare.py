@@ -91,7 +91,9 @@ def _number(answer, right, rtol, atol):
         exact = int(answer) if isinstance(answer, int | np.integer) else mine
         same = exact == int(right)
     else:
-        same = abs(mine - target) <= atol + rtol * abs(target)
+        same = mine == target or (
+            np.isfinite(target) and abs(mine - target) <= atol + rtol * abs(target)
+        )
     if same:
         return Verdict(RIGHT, "Right.")
     return Verdict(WRONG_NUMBERS, f"{answer:,} is not the answer; {_how_far(mine, target)}.")
@@ -131,6 +133,7 @@ def _array(answer, right, rtol, atol, dtype):
     exact = right.dtype.kind in "biu"
     with np.errstate(invalid="ignore"):
         close = np.abs(a - b) <= (0.0 if exact else atol + rtol * np.abs(b))  # (n,)
+    close &= np.isfinite(b)  # every number lies within a tolerance that is infinite
     good = close | (a == b) | (np.isnan(a) & np.isnan(b))  # (n,)
     if good.all():
         return Verdict(RIGHT, "Right.")

@@ -124,15 +124,19 @@ class Task:
 
     def judge(self, cases, outcomes):
         """Compare what a function did with what the reference does; stops at the first fault."""
-        tried = 0
-        for number, (arguments, outcome) in enumerate(zip(cases, outcomes, strict=False)):
-            found = self._judge_one(arguments, outcome)
-            if not found:
-                where = "" if found.status == NOT_ATTEMPTED else f"On input {number}: "
-                return Verdict(found.status, where + found.message, found.cause)
-            tried += 1
-        if tried < len(cases):
-            return Verdict(RAISED, f"It ended on input {tried}.")
+        outcomes, done = iter(outcomes), []
+        for number, outcome in enumerate(outcomes):
+            done.append(outcome)
+            found = self._judge_one(cases[number], outcome)
+            if found:
+                continue
+            where = "" if found.status == NOT_ATTEMPTED else f"On input {number}: "
+            found = Verdict(found.status, where + found.message)
+            if found.status == WRONG_NUMBERS and self.mistakes is not None:
+                return self._explained(found, number, cases, done + list(outcomes))
+            return found
+        if len(done) < len(cases):
+            return Verdict(RAISED, f"It ended on input {len(done)}.")
         return Verdict(RIGHT, "Right.")
 
     def _judge_one(self, arguments, outcome):
@@ -140,20 +144,36 @@ class Task:
             return compare(None, 0)
         if outcome.raised is not None:
             return Verdict(RAISED, f"your function raised {outcome.raised}: {outcome.message}")
-        mine = outcome.value
-        if isinstance(mine, Unreadable):
-            return Verdict(WRONG_TYPE, f"your function returned a {mine.kind}, not plain numbers.")
-        if is_untouched(mine):
+        if isinstance(outcome.value, Unreadable):
+            kind = outcome.value.kind
+            return Verdict(WRONG_TYPE, f"your function returned a {kind}, not plain numbers.")
+        if is_untouched(outcome.value):
             return Verdict(NOT_ATTEMPTED, "Your function returns nothing yet.")
         if outcome.changed:
             return Verdict(MUTATED, "your function changed its argument.")
-        found = self._compare(mine, self.right(*plain(arguments)))
-        if found.status == WRONG_NUMBERS and self.mistakes is not None:
-            for wrong, cause in self.mistakes():
-                with np.errstate(all="ignore"):
-                    if self._compare(mine, wrong(*plain(arguments))):
-                        return _because(found, cause)
-        return found
+        return self._compare(outcome.value, self.right(*plain(arguments)))
+
+    def _explained(self, found, number, cases, outcomes):
+        """The verdict with the known mistake that gives the same on the most inputs, if one
+        gives the same on the input that went wrong first."""
+        best, most = None, 0
+        for wrong, cause in self.mistakes():
+            same = [
+                self._gives(wrong, case, outcome)
+                for case, outcome in zip(cases, outcomes, strict=False)
+            ]
+            if same[number] and sum(same) > most:
+                best, most = cause, sum(same)
+        return found if best is None else _because(found, best)
+
+    def _gives(self, wrong, arguments, outcome):
+        if outcome.raised is not None or isinstance(outcome.value, Unreadable):
+            return False
+        try:
+            with np.errstate(all="ignore"):
+                return bool(self._compare(outcome.value, wrong(*plain(arguments))))
+        except Exception:  # a mistake may be one that cannot take this input
+            return False
 
     def _compare(self, answer, right):
         return compare(answer, right, self.rtol, self.atol, self.dtype)

@@ -105,6 +105,8 @@ GRID = [
     for n_out, n_block, n in ((8, 1, 1), (21, 3, 1), (19, 2, 5), (8, 4, 37))
     for wild in (False, True)
 ]
+# Decoded weights meet float32 in the same loops whatever the format: three stand for all.
+GENERIC = [c for c in GRID if c[1] == "llama.cpp" or c[0] in ("F16", "Q5_1", "Q6_K")]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -130,7 +132,7 @@ def test_nan_and_infinity_reach_the_same_products(name, bad):
 
 def test_generic_code_gives_the_same_bits(tmp_path):
     """Without AVX2, as on ARM: the same grid in a process that compiles for a generic processor."""
-    script = "import test_fast_matmul as t; print(t.jit.has_avx2(), t.differences(t.GRID[::3]))"
+    script = "import test_fast_matmul as t; print(t.jit.has_avx2(), t.differences(t.GENERIC))"
     env = dict(os.environ, NUMBA_CPU_NAME="generic", PYTHONPATH=str(Path(__file__).parent))
     env.pop("NUMBA_CPU_FEATURES", None)
     done = subprocess.run(

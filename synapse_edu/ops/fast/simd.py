@@ -224,6 +224,16 @@ class Code:
         """Neighbours of int16 × 16 added: int32 × 8."""
         return self.dot_pairs(a, self.constant(I16x16, 1))
 
+    def byte_pairs(self, words, first):
+        """Bytes `first` and first + 1 of each int32 lane, zero-extended: int16 × 16."""
+        if self.avx2:  # one byte shuffle
+            lanes = [
+                x for lane in range(8) for x in (4 * lane + first, 32, 4 * lane + first + 1, 32)
+            ]
+            return words.as_(I8x32).shuffle(lanes, self.constant(I8x32, 0)).as_(I16x16)
+        low = words >> 8 * first if first else words
+        return ((low & 255) | ((low & 0xFF00) << 8)).as_(I16x16)
+
     def halves(self, address, offset=0):
         """Eight float16 of memory as float32 × 8."""
         if self.avx2:

@@ -27,8 +27,9 @@ class Family:
         (n_rows, n_in) → bytes, n_rows a multiple of eight.
     packer : function or None
         () → compiled (raw, out, n_out, n_rows, n_in); None where rows are copied as they are.
-    matvec, matmat : function
-        () → a product that compiled code can call, with the arguments of a ``matmat``.
+    one, many : function
+        () → the product with one token, with many, for compiled code to call: both take the
+        arguments of a ``matmat``.  `one` is None where `many` serves.
     scratch_bytes : function
         (n_in, n_tokens) → bytes.
     """
@@ -36,8 +37,8 @@ class Family:
     layout: str
     packed_bytes: object
     packer: object
-    matvec: object
-    matmat: object
+    one: object
+    many: object
     scratch_bytes: object
 
 
@@ -45,7 +46,7 @@ def _as_stored(format, product, scratch_bytes):
     def packed_bytes(n_rows, n_in):
         return n_rows * row_bytes(format.name, n_in)
 
-    return Family("rows", packed_bytes, None, product, product, scratch_bytes)
+    return Family("rows", packed_bytes, None, None, product, scratch_bytes)
 
 
 def _vector(name, spec, pack, one, many, scratch_bytes):

@@ -6,12 +6,12 @@ pairs by the sub-blocks' scales leave all eight sums of a row in place.  A block
 packed together; what follows the scales depends on the format::
 
     Q4_K  d, dmin float16 (8,) each; the twelve scale bytes of eight rows, in words of four;
-          codes (row 8, t 4) × 32 bytes: the low nibbles are h = 0, the high ones h = 1
+          codes (quad of rows 2, t 4, row 4) × 32 bytes: low nibbles are h = 0, high ones h = 1
     Q5_K  the same, with the fifth bits (row 8) × 32 bytes before the codes: bit 2·t + h
     Q6_K  d float16 (8,); scales int8 (t·h 8, row 8, s 2); codes (quad of rows 2, t·h 8) × 96 bytes:
           three registers that hold the six bits of four rows
-    Q3_K  d, scales the same; high bits (row 8) × 32 bytes: bit 2·t + h; low bits (row 8, half 2)
-          × 32 bytes: two bits each of t·h = 4·half + 0 … 3
+    Q3_K  d, scales the same; high bits (row 8) × 32 bytes: bit 2·t + h; low bits (quad 2, half 2,
+          row 4) × 32 bytes: two bits each of t·h = 4·half + 0 … 3
 
 ggml-cpu/quants.c: ``ggml_vec_dot_q4_K_q8_K_generic`` and its siblings.  A block of a row adds one
 rounded term to each of its eight sums; the minima take one term off a ninth, in block order.
@@ -72,42 +72,54 @@ def packed_bytes(spec, n_rows, n_in):
 
 
 # --- registers of codes ------------------------------------------------------------------------
-def _nibble_codes(c, spec, w, row):
-    """The eight registers t·h of one row, codes 0 to 15 or 0 to 31."""
-    codes = []
-    for t in range(4):
-        x = c.load(I8x32, w + row * 128, spec.codes_at + 32 * t)
-        codes += [x & 15, (x.as_(I16x16) >> 4).as_(I8x32) & 15]
-    if spec.bits == 5:
-        high = c.load(I16x16, w + row * 32, spec.high_at)
-        for k in range(8):
-            moved = high << (4 - k) if k < 4 else high >> (k - 4)
-            codes[k] = codes[k] | (moved.as_(I8x32) & 16)
-    return codes
+# Each function gives, for four rows, the registers h = 0 and h = 1 of one t, as stored (unsigned).
+def _nibble_codes(c, spec, w, quad, t):
+    """Codes 0 to 15, or 0 to 31 with the fifth bit."""
+    rows = []
+    for r in range(4):
+        x = c.load(I8x32, w + quad * 512, spec.codes_at + 128 * t + 32 * r)
+        codes = [x & 15, (x.as_(I16x16) >> 4).as_(I8x32) & 15]
+        if spec.bits == 5:
+            high = c.load(I16x16, w + quad * 128, spec.high_at + 32 * r)
+            for h in range(2):
+                n = 4 - (2 * t + h)  # places up to bit 4
+                moved = high << n if n >= 0 else high >> -n
+                codes[h] = codes[h] | (moved.as_(I8x32) & 16)
+        rows.append(codes)
+    return rows
 
 
-def _three_bit_codes(c, spec, w, row):
-    """The eight registers t·h of one row, codes 0 to 7."""
-    high, codes = c.load(I16x16, w + row * 32, spec.high_at), []
-    for k in range(8):
-        low = c.load(I16x16, w + row * 64, spec.codes_at + 32 * (k // 4)) >> 2 * (k % 4)
-        top = high << (2 - k) if k < 2 else high >> (k - 2)
-        codes.append((low.as_(I8x32) & 3) | (top.as_(I8x32) & 4))
-    return codes
+def _three_bit_codes(c, spec, w, quad, t):
+    """Codes 0 to 7."""
+    rows = []
+    for r in range(4):
+        high, codes = c.load(I16x16, w + quad * 128, spec.high_at + 32 * r), []
+        low = c.load(I16x16, w + quad * 256, spec.codes_at + 128 * (t // 2) + 32 * r)
+        for k in (2 * t, 2 * t + 1):
+            top = high << (2 - k) if k < 2 else high >> (k - 2)
+            codes.append(((low >> 2 * (k % 4)).as_(I8x32) & 3) | (top.as_(I8x32) & 4))
+        rows.append(codes)
+    return rows
 
 
-def six_bit_codes(c, spec, w, quad, k):
-    """Register t·h = k of the four rows of a quad, codes 0 to 63.
-
-    The fourth row's codes are spread over the two upper bits of the other three's.
-    """
-    at = w + (quad * 8 + k) * 96
-    a, b, e = (c.load(I8x32, at, spec.codes_at + 32 * i) for i in range(3))
+def _six_bit_codes(c, spec, w, quad, t):
+    """Codes 0 to 63: the fourth row's are spread over the two upper bits of the other three's."""
 
     def top(x, n):
         return ((x & 0xC0).as_(I16x16) >> n).as_(I8x32)
 
-    return [a & 63, b & 63, e & 63, top(a, 6) | top(b, 4) | top(e, 2)]
+    registers = []
+    for h in range(2):
+        at = spec.codes_at + (2 * t + h) * 96
+        a, b, d = (c.load(I8x32, w + quad * 768, at + 32 * i) for i in range(3))
+        registers.append([a & 63, b & 63, d & 63, top(a, 6) | top(b, 4) | top(d, 2)])
+    return list(zip(*registers, strict=True))
+
+
+def quad_codes(c, spec, w, quad, t):
+    """Registers h = 0, 1 of one t, for the four rows of a quad: a list of four pairs."""
+    unpack = {3: _three_bit_codes, 6: _six_bit_codes}.get(spec.bits, _nibble_codes)
+    return unpack(c, spec, w, quad, t)
 
 
 # --- scales ------------------------------------------------------------------------------------
@@ -119,11 +131,7 @@ def _six_bit_scales(c, spec, w):
     minima = [second & low, ((third >> 4) & four) | (((second >> 6) & two) << 4)]
 
     def pairs(words):
-        return [
-            ((x >> shift & 255) | ((x >> (shift + 8) & 255) << 16)).as_(I16x16)
-            for x in words
-            for shift in (0, 16)
-        ]
+        return [c.byte_pairs(x, first) for x in words for first in (0, 2)]
 
     return pairs(scales), pairs(minima)
 
@@ -152,11 +160,6 @@ def minimum_term(c, w, minima, sums_at, yd):
     return (c.halves(w, 16) * yd) * total.to(F32x8)
 
 
-def row_codes(c, spec, w, row):
-    """The eight registers t·h of one row of a format that packs row by row."""
-    return (_three_bit_codes if spec.bits == 3 else _nibble_codes)(c, spec, w, row)
-
-
 # --- sums --------------------------------------------------------------------------------------
 def zero_sums(c, sums, n=8):
     for r in range(n):
@@ -183,8 +186,8 @@ def _pack_nibbles(b, target, row, codes_at, high_at):
     """Q4_K, Q5_K: codes of one row; the fifth bits where `high_at` is not 0."""
     for e in range(256):
         place, code = place_k(e), uint8(b.codes[e])
-        h, byte = place >> 5 & 1, (place >> 6) * 32 + (place & 31)
-        target[codes_at + 128 * row + byte] |= (code & 15) << 4 * h
+        h, byte = place >> 5 & 1, (place >> 6) * 128 + (row & 3) * 32 + (place & 31)
+        target[codes_at + 512 * (row >> 2) + byte] |= (code & 15) << 4 * h
         if high_at:
             target[high_at + 32 * row + (place & 31)] |= (code >> 4) << (place >> 5)
 
@@ -194,7 +197,8 @@ def _pack_three_bits(b, target, row, codes_at, high_at):
     for e in range(256):
         place, code = place_k(e), uint8(b.codes[e] + 4)
         k, byte = place >> 5, place & 31
-        target[codes_at + 64 * row + 32 * (k >> 2) + byte] |= (code & 3) << 2 * (k & 3)
+        at = codes_at + 256 * (row >> 2) + 128 * (k >> 2) + 32 * (row & 3) + byte
+        target[at] |= (code & 3) << 2 * (k & 3)
         target[high_at + 32 * row + byte] |= (code >> 2) << k
 
 

@@ -12,8 +12,7 @@ from .lanes_k import (
     add_to_sums,
     finish_rows,
     minimum_term,
-    row_codes,
-    six_bit_codes,
+    quad_codes,
     store_scales,
     zero_sums,
 )
@@ -37,15 +36,12 @@ def _unpack(c, spec, block, scratch):
     codes_at, scales = scratch + CODES_AT, scratch + SCALES_AT
     for t, pair in enumerate(store_scales(c, spec, block, scales)):
         c.store(pair, scratch, MINIMA_AT + 32 * t)
-    if spec.bits == 6:
-        with c.loop(0, 2) as quad:
-            for k in range(8):
-                for r, codes in enumerate(six_bit_codes(c, spec, block, quad, k)):
-                    c.store(codes - spec.offset, codes_at + quad * 128, 256 * k + 32 * r)
-    else:
-        with c.loop(0, 8) as row:
-            for k, codes in enumerate(row_codes(c, spec, block, row)):
-                c.store(codes - spec.offset, codes_at + row * 32, 256 * k)
+    with c.loop(0, 2) as quad:
+        for t in range(4):
+            for r, pair in enumerate(quad_codes(c, spec, block, quad, t)):
+                for h, codes in enumerate(pair):
+                    at = 256 * (2 * t + h) + 32 * r
+                    c.store(codes - spec.offset, codes_at + quad * 128, at)
     if spec.offset:
         _correct(c, codes_at, scales, scratch + CORRECTION_AT)
 

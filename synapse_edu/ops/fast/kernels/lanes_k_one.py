@@ -6,8 +6,7 @@ from .lanes_k import (
     add_to_sums,
     finish_rows,
     minimum_term,
-    row_codes,
-    six_bit_codes,
+    quad_codes,
     store_scales,
     zero_sums,
 )
@@ -36,28 +35,21 @@ def _scaled(c, total, pairs, scales, k):
     return part if total is None else total + part
 
 
-def _row(c, spec, block, row, y, scales, shifted):
-    """The eight exact integer sums of one row."""
-    codes, total = row_codes(c, spec, block, row), None
-    for t in range(4):
-        a, b = (c.dot_bytes(codes[k], c.load(I8x32, y, 32 * k)) for k in (2 * t, 2 * t + 1))
-        if spec.minima:  # both registers have the same scales
-            total = _scaled(c, total, a + b, scales, t)
-        else:
-            for k, pairs in ((2 * t, a), (2 * t + 1, b)):
-                pairs = pairs - c.load(I16x16, shifted, 32 * k)
-                total = _scaled(c, total, pairs, scales, k)
-    return total
-
-
 def _quad(c, spec, block, quad, y, scales, shifted):
-    """The same for the four rows of a quad of Q6_K."""
+    """The eight exact integer sums of each of four rows."""
     totals = [None] * 4
-    for k in range(8):
-        activations, extra = c.load(I8x32, y, 32 * k), c.load(I16x16, shifted, 32 * k)
-        for r, codes in enumerate(six_bit_codes(c, spec, block, quad, k)):
-            pairs = c.dot_bytes(codes, activations) - extra
-            totals[r] = _scaled(c, totals[r], pairs, scales + 4 * r, k)
+    for t in range(4):
+        registers = 2 * t, 2 * t + 1
+        activations = [c.load(I8x32, y, 32 * k) for k in registers]
+        for r, codes in enumerate(quad_codes(c, spec, block, quad, t)):
+            a, b = (c.dot_bytes(*both) for both in zip(codes, activations, strict=True))
+            at = scales + 4 * r
+            if spec.minima:  # both registers have the same scales
+                totals[r] = _scaled(c, totals[r], a + b, at, t)
+            else:
+                for k, pairs in zip(registers, (a, b), strict=True):
+                    pairs = pairs - c.load(I16x16, shifted, 32 * k)
+                    totals[r] = _scaled(c, totals[r], pairs, at, k)
     return totals
 
 
@@ -68,15 +60,10 @@ def _block(c, spec, block, y, shifted, yd, scratch, sums_at, ninth):
     c.store(c.halves(block) * yd, d)
     if spec.minima:
         ninth.set(ninth.get() - minimum_term(c, block, minima, sums_at, yd))
-    if spec.bits == 6:
-        with c.loop(0, 2) as quad:
-            at = quad * 16
-            for r, total in enumerate(_quad(c, spec, block, quad, y, scales + at, shifted)):
-                add_to_sums(c, sums + quad * 128 + 32 * r, total, d + at + 4 * r)
-    else:
-        with c.loop(0, 8) as row:
-            total = _row(c, spec, block, row, y, scales + row * 4, shifted)
-            add_to_sums(c, sums + row * 32, total, d + row * 4)
+    with c.loop(0, 2) as quad:
+        at = quad * 16
+        for r, total in enumerate(_quad(c, spec, block, quad, y, scales + at, shifted)):
+            add_to_sums(c, sums + quad * 128 + 32 * r, total, d + at + 4 * r)
 
 
 def matvec(spec):

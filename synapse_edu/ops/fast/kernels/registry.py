@@ -23,7 +23,7 @@ class Kernels:
     ----------
     format, mode, partner : str
     quantize, quantize_batch, matvec, matmat : int
-        Addresses of C functions, to be called by `calls` with int64 arguments.
+        Addresses of C functions, for ``call_quantize`` and its siblings alone (`calls`).
     scratch : function
         (n_in, n_tokens) → bytes of scratch that a thread needs.
     """
@@ -73,20 +73,23 @@ def mode_of(format, numerics):
 
 
 @functools.cache
-def _quantizers(partner):
-    """Addresses of quantize and quantize_batch."""
+def _quantizer(partner):
     routine = ROUTINES[partner]
 
-    def one(x, y, n_in):
-        routine(x, y, n_in, 0, 1)
-
-    def batch(x, y, n_in, token, n_tokens):
+    def quantize(x, y, n_in, token, n_tokens):
         routine(x, y, n_in, token, n_tokens)
 
-    return (
-        address_of(one, calls.QUANTIZE, partner),
-        address_of(batch, calls.QUANTIZE_BATCH, partner),
-    )
+    return address_of(quantize, calls.QUANTIZE, partner)
+
+
+def _product(emitted, tag):
+    """The address of a product that counts what it executes."""
+
+    def product(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch):
+        emitted(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch)
+        i64_at(scratch, 1)[0] += (row1 - row0) * n_in * n_tokens
+
+    return address_of(product, calls.PRODUCT, tag)
 
 
 @functools.cache
@@ -99,25 +102,9 @@ def for_format(format, mode="blocks"):
     mode : {"blocks", "synapse", "float32"}
         From `mode_of`.
     """
-    known, code = format_of(format), family(format, mode)
-    partner = known.partner if mode == "blocks" else "F32"
-    product_one, product_many = code.matvec(), code.matmat()
-
-    def matvec(w, y, out, n_in, row0, row1, scratch):
-        product_one(w, y, out, n_in, row0, row1, 1, 0, scratch)
-        i64_at(scratch, 1)[0] += (row1 - row0) * n_in
-
-    def matmat(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch):
-        product_many(w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch)
-        i64_at(scratch, 1)[0] += (row1 - row0) * n_in * n_tokens
-
-    tag = f"{format}|{mode}"
-    return Kernels(
-        format,
-        mode,
-        partner,
-        *_quantizers(partner),
-        address_of(matvec, calls.MATVEC, tag),
-        address_of(matmat, calls.MATMAT, tag),
-        code.scratch_bytes,
-    )
+    code = family(format, mode)
+    partner = format_of(format).partner if mode == "blocks" else "F32"
+    quantize = _quantizer(partner)
+    many = _product(code.many(), f"{format}|{mode}|many")
+    one = _product(code.one(), f"{format}|{mode}|one") if code.one else many
+    return Kernels(format, mode, partner, quantize, quantize, one, many, code.scratch_bytes)

@@ -68,16 +68,17 @@ def test_a_page_is_sound_and_runs_nothing(make, live):
     assert pictures and all(a.get("role") == "img" and a.get("aria-label") for a in pictures)
 
 
-def test_a_static_page_has_no_controls_and_takes_no_focus(make):
+def test_a_static_page_has_no_controls_and_takes_focus_only_to_scroll(make):
     page = Page(make().static())
     assert not {tag for tag, _ in page.seen} & {"button", "input", "select"}
-    assert not [a for _, a in page.seen if "tabindex" in a]
+    assert not [a for _, a in page.seen if a.get("role") == "application"]
+    assert [a for _, a in page.seen if a.get("data-part") == "stage"][0]["tabindex"] == "0"
 
 
 def test_a_live_page_takes_focus_and_speaks(make):
     page = Page(make().html)
-    (stage,) = [a for _, a in page.seen if "tabindex" in a]
-    assert stage["data-part"] == "stage" and stage["aria-label"]
+    (stage,) = [a for _, a in page.seen if a.get("role") == "application"]
+    assert stage["data-part"] == "stage" and stage["aria-label"] and stage["tabindex"] == "0"
     assert [a for _, a in page.seen if a.get("aria-live") == "polite"]
     labelled = [a for tag, a in page.seen if tag in ("button", "input", "select")]
     assert labelled

@@ -46,7 +46,7 @@ def page(kind, label, parts, keys="", live=True):
             if live:
                 html.append(f'<div class="se-controls" data-part="controls">{content}</div>')
         elif name == "stage":
-            focus = ' tabindex="0" role="application"' if live else ' role="group"'
+            focus = ' tabindex="0" role=' + ('"application"' if live else '"group"')
             name = f"{label}. {keys}" if live and keys else label
             html.append(
                 f'<div class="se-stage" data-part="stage"{focus} aria-label="{safe(name)}">'

@@ -134,7 +134,7 @@ def _layouts(config, state):
         )
         mark = " ←" if layout == state.layout else ""
         rows.append(f'<tr><th scope="row">{safe(words)}{mark}</th>{cells}</tr>')
-    return f'<div style="overflow-x:auto"><table>{"".join(rows)}</table></div>'
+    return f'<div style="overflow-x:auto" tabindex="0"><table>{"".join(rows)}</table></div>'
 
 
 def _table(config, waves, state, factors):

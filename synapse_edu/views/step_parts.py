@@ -69,7 +69,7 @@ def step_html(trace, state, spec, layer):
     per_head = value.ndim > 1 or spec.name in HEAD_STEPS
     return (
         f"<h4>{safe(titled(spec.name, layer))}</h4>"
-        f'<div class="se-formula">{mathml(spec.formula)}</div>'
+        f'<div class="se-formula" tabindex="0">{mathml(spec.formula)}</div>'
         f"<p>{safe(spec.what)}</p><p>{safe(spec.why)}</p>"
         f"<table><tr><th>what</th><th>shape</th><th>numbers</th></tr>{inputs}{output}</table>"
         f"{value_html(value, 'head' if per_head else 'row')}"

@@ -32,7 +32,7 @@ def value_html(value, what):
         left.append(f"{columns - COLUMNS} more columns")
     more = f'<p class="se-soft">and {" and ".join(left)}</p>' if left else ""
     return (
-        f"<table><tr><th></th>{head}</tr>{''.join(body)}</table>{more}"
+        f"<table><tr><td></td>{head}</tr>{''.join(body)}</table>{more}"
         f'<p class="se-soft">{summary(value)}</p>'
     )
 

@@ -1,0 +1,52 @@
+"""The arms of the small experiments: one factor each, the same budget, the same start."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+import synapse_edu as se
+from synapse_edu.study import controlled, posttraining
+from synapse_edu.study.export import parameters
+
+
+def changed(a, b):
+    a, b = (asdict(controlled.ARMS[name]) for name in (a, b))
+    return {name for name in a if a[name] != b[name]}
+
+
+def test_arms_differ_in_what_their_names_say():
+    assert changed("as it was", "no weather") == {"weather"}
+    assert changed("as it was, rate × 3", "no weather, rate × 3") == {"weather"}
+    assert changed("as it was, steps × 2.5", "no weather, steps × 2.5") == {"weather"}
+    assert changed("as it was", "as it was, steps × 2.5") == {"n_steps"}
+    assert changed("as it was", "as it was, rate × 3") == {"learning_rate", "final_rate"}
+    assert changed("no weather", "no weather, tests in the data") == {"tests"}
+    assert changed("as it was, rate × 3", "rate × 3, held") == {"final_rate"}
+    assert changed("long documents", "short documents") == {"n_words", "n_pos"}
+
+
+def test_every_arm_sees_as_many_tokens_a_step():
+    sizes = {arm.recipe.n_batch * arm.recipe.n_pos for arm in controlled.ARMS.values()}
+    assert sizes == {controlled.N_TOKENS}
+
+
+def test_a_run_follows_from_its_seed():
+    model = se.load()
+    given = parameters(model), model.config, model.tokenizer
+    arm = replace(controlled.ARMS["no weather, tests in the data"], n_steps=2)
+    (p, losses), (q, again) = (controlled.run(*given, arm, seed=7) for _ in range(2))
+    other, _ = controlled.run(*given, arm, seed=8)
+    assert losses == again and all(np.array_equal(p[n], q[n]) for n in p)
+    assert not np.array_equal(p["token_embd"], other["token_embd"])
+
+
+def test_interval():
+    mean, half = controlled.interval([1.0, 2.0, 3.0, 4.0])
+    assert (mean, half) == (2.5, pytest.approx(3.182 * np.std([1, 2, 3, 4], ddof=1) / 2))
+
+
+def test_requests_of_the_test_are_none_of_the_training():
+    size = posttraining.Size(n_notes=20, n_test=20)
+    asked = set(posttraining.requests(size.n_test, "test", kept=True))
+    assert len(asked) == 20 and not asked & set(posttraining.requests(size.n_notes, "1/0"))

@@ -19,7 +19,6 @@ from shared_data import CASES, needs_shared
 import synapse_edu as se
 from synapse_edu.errors import BadArgument, ContextFull
 from synapse_edu.model.backends import BACKENDS
-from synapse_edu.ops.reference.attention import softmax
 
 pytestmark = needs_shared("test_walk, test_llama, test_generate, test_trace, test_attention")
 
@@ -126,7 +125,9 @@ def test_s22_no_cache_folder_can_be_written(backend):
     assert int(done.stdout) == model.prefill([1, 2, 3], model.new_cache()).argmax()
 
 
-def test_s23_minus_infinity_and_nan():
+@pytest.mark.parametrize("room", ["reference", "fast"])
+def test_s23_minus_infinity_and_nan(room):
+    softmax = importlib.import_module(f"synapse_edu.ops.{room}.attention").softmax
     _, expected, _ = case("S23")
     scores = np.array(expected["scores"], np.float32)[:, None]  # (2, 1, 3): n, heads, n_kv
     for numerics in map(se.Numerics.named, ("llama.cpp", "textbook", "synapse")):

@@ -51,7 +51,7 @@ def test_a_task_has_three_hints_and_the_right_answer_passes(name):
 def test_numbers_drawn_for_a_class_make_another_question_with_the_same_traps(name):
     task = tasks.find(name)
     questions = {task.question.format(**task.numbers(seed)) for seed in range(25)}
-    assert len(questions) > 3
+    assert len(questions) >= 3
     assert set(task.numbers(0)) == set(task.numbers(1))
     for seed in range(25):
         numbers = task.numbers(seed)

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..errors import BadArgument, UnsupportedModel
@@ -104,8 +105,9 @@ class Side:
     def close(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):  # a command that never got through is still in it
+                pipe.close()
 
 
 class Bench:

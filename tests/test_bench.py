@@ -103,7 +103,7 @@ def found(theirs=True):
         run["theirs"] = {"version": "9.9", "system": "CPU"}
     machine = {"cpu": "a processor", "cores": 2, "memory": 2**33, "system": "Linux x86_64"}
     model = {"name": "m", "bytes": 100, "bytes_per_pass": 90, "cache_bytes_per_position": 2}
-    return {"machine": machine, "model": model, "backend": "fast", "runs": [run]}
+    return {"machine": machine, "load": 0.1, "model": model, "backend": "fast", "runs": [run]}
 
 
 def test_medians_the_faster_setting_and_ratios():
@@ -127,7 +127,10 @@ def test_the_table():
     assert re.search(r"first token after a start +0\.60 s +1\.20 s +2\.00 × +3\.00 s", text)
     assert "1.10 × tensors and cache" in text and "a test: because" in text
     assert "a processor, 2 cores, 8 GiB" in text and "llama.cpp 9.9" in text
-    alone = found(theirs=False)
+    assert "Other work" not in text
+    busy = found() | {"load": 3.0}
+    assert any("load 3.0" in line for line in bench_table.lines(busy))
+    alone = found(theirs=False) | {"load": None}
     alone["runs"][0]["peak_memory"]["ours"] = None
     text = "\n".join(bench_table.lines(alone))
     assert "50 % of the bandwidth" in text and "not told by this system" in text

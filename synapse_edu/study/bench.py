@@ -7,6 +7,7 @@ flash attention off and with its default, and the faster of the two counts.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,11 @@ from .roofline import read_bandwidth
 
 FLASH = ("off", "default")
 PATIENCE = 300  # seconds that filling a cache may take before a test of depth is left out
+
+
+def load():
+    """Processes that wanted a core during the last minute; None where the system does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,7 @@ class Bench:
         plan = self.plan
         found = {
             "machine": describe(),
+            "load": load(),
             "model": {
                 "name": self.config.name,
                 "n_weights": self.cost.n_weights,

@@ -69,6 +69,11 @@ def lines(found):
     ]
     versions = {run["theirs"]["version"] for run in found["runs"] if run["theirs"]}
     out += [f"against llama.cpp {version}" for version in sorted(versions)]
+    if found["load"] and found["load"] > found["machine"]["cores"] / 2:
+        out.append(
+            f"Other work was under way (load {found['load']:.1f} at the start): ratios are less "
+            "certain, absolute figures too low."
+        )
     for run in found["runs"]:
         out += ["", *_block(found, run)]
     return out

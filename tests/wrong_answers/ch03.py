@@ -10,6 +10,10 @@ def naive_silu_by_parts(gate, up):
     return gate * e / (1 + e) * up  # NaN for large gates
 
 
+def ln(x, g, e, bottom):
+    return (x - x.mean()) / bottom(x) * g
+
+
 WRONG = {
     "ex03.swiglu": [
         lambda g, u: swiglu(u, g),
@@ -55,5 +59,20 @@ WRONG = {
         2004,
         1,
         128.3,
+    ],
+    "ex03.layer_norm": [
+        lambda x, g, e: x / np.sqrt(np.mean(x**2) + e) * g,
+        lambda x, g, e: ln(x, g, e, lambda x: np.sqrt(x.var(ddof=1) + e)),
+        lambda x, g, e: ln(x, g, e, lambda x: x.var() + e),
+        lambda x, g, e: ln(x, 1, e, lambda x: np.sqrt(x.var() + e)),
+        lambda x, g, e: ln(x, g, e, lambda x: np.sqrt(x.var()) + e),
+        lambda x, g, e: ln(x, g, e, lambda x: np.sqrt(x.var())),
+        lambda x, g, e: ln(x, g, e, lambda x: np.sqrt(np.mean(x**2) + e)),
+        lambda x, g, e: ln(x, g, e, lambda x: np.abs(x - x.mean()).mean() + e),
+        lambda x, g, e: (x - np.median(x)) / np.sqrt(x.var() + e) * g,
+        lambda x, g, e: x - x.mean() * g,
+        lambda x, g, e: x / np.sqrt(x.var() + e) * g,
+        lambda x, g, e: (x - x.mean()) / np.sqrt(x.var() + e) + g,
+        lambda x, g, e: (x - x.mean()) / (x.max() - x.min() + e) * g,
     ],
 }

@@ -213,39 +213,3 @@ register(
         atol=1e-5,
     )
 )
-
-
-def layer_norm(x, g, eps):
-    x = np.asarray(x, float)
-    return (x - x.mean()) / np.sqrt(x.var() + eps) * g
-
-
-register(
-    Task(
-        "ex10.layer_norm",
-        right=layer_norm,
-        hints=(
-            "Take off the mean, then divide by the root of the variance plus ε, then scale.",
-            "The variance is the mean of the squared distances from the mean: divide by n, not by "
-            "n − 1.",
-            "(x - x.mean()) / np.sqrt(x.var() + eps) * g",
-        ),
-        inputs=lambda rng: [
-            (normal(rng, 4), np.ones(4, np.float32), 1e-5),
-            (np.array([2.0, -1.0, 0.5, 4.5], np.float32), normal(rng, 4), 1e-5),
-            (normal(rng, 8, scale=0.01), normal(rng, 8), 1e-2),
-            (np.full(5, 3, np.float32), np.ones(5, np.float32), 1e-5),
-        ],
-        mistakes=lambda: [
-            (lambda x, g, e: x / np.sqrt(np.mean(x**2) + e) * g, "the mean stays: that is RMSNorm"),
-            (
-                lambda x, g, e: (x - x.mean()) / np.sqrt(x.var(ddof=1) + e) * g,
-                "the variance is divided by n − 1",
-            ),
-            (lambda x, g, e: (x - x.mean()) / (x.var() + e) * g, "the root is missing"),
-            (lambda x, g, e: (x - x.mean()) / np.sqrt(x.var() + e), "g is missing"),
-        ],
-        rtol=1e-4,
-        atol=1e-5,
-    )
-)

@@ -10,6 +10,8 @@ Both count the positions as used in the cache when they are done.  The arguments
 checked by `Llama`.
 """
 
+import sys
+
 import numpy as np
 
 from ..errors import BadArgument
@@ -40,14 +42,35 @@ class Reference:
         return walk.run(steps)  # (n_vocab,)
 
 
-BACKENDS = {"reference": Reference}
+LARGE = 20_000_000  # bytes of weights from which compiling is worth its seconds
+NAMES = ("reference", "fast")
 
 
 def make(name, weights, config, numerics, n_threads=None):
-    """The backend called `name`; None takes the default."""
-    name = "reference" if name is None else name
-    if name not in BACKENDS:
+    """The backend called `name`.
+
+    None takes the fast one for a model of 20 MB or more, where it computes the Numerics, and the
+    reference otherwise: a tiny model is done before the first function is compiled.
+    """
+    if name not in (None, *NAMES):
         raise BadArgument(
-            f"backend {name!r} is not known; choose one of {', '.join(map(repr, BACKENDS))}."
+            f"backend {name!r} is not known; choose one of {', '.join(map(repr, NAMES))}."
         )
-    return BACKENDS[name](weights, config, numerics, n_threads)
+    if name == "reference" or (name is None and _size(weights) < LARGE):
+        return Reference(weights, config, numerics, n_threads)
+    try:
+        from .fast import Fast, serves
+    except ImportError as problem:  # no Numba for this Python
+        trouble = f"The fast backend cannot be loaded ({problem})"
+    else:
+        if serves(numerics):
+            return Fast(weights, config, numerics, n_threads)
+        trouble = f"The fast backend does not compute Numerics {numerics.name!r}"
+    if name == "fast":
+        print(f"{trouble}; the reference does, more slowly.", file=sys.stderr)
+    return Reference(weights, config, numerics, n_threads)
+
+
+def _size(weights):
+    every = (vars(layer).values() for layer in weights.layers)
+    return sum(x.nbytes for values in every for x in values if x is not None)

@@ -57,7 +57,7 @@ class Llama:
         if not isinstance(self.n_ctx, int | np.integer) or self.n_ctx < 1:
             raise BadArgument(f"n_ctx must be a whole number of at least 1, not {n_ctx!r}.")
         self.metadata = {} if metadata is None else metadata
-        self._tokenizer, self._n_threads = None, n_threads
+        self._tokenizer, self._asked = None, (backend, n_threads)
 
     def __repr__(self):
         return f"Llama({self.name!r}, numerics={self.numerics.name!r}, n_ctx={self.n_ctx})"
@@ -69,9 +69,9 @@ class Llama:
             self.weights,
             metadata=self.metadata,
             numerics=numerics,
-            backend=self.backend.name,
+            backend=self._asked[0],
             n_ctx=self.n_ctx,
-            n_threads=self._n_threads,
+            n_threads=self._asked[1],
             name=self.name,
         )
 

@@ -10,8 +10,6 @@ from numba import float32, float64, int32
 
 from ..reference import attention as reference
 from .attention_kernels import LANES, MOST_BLOCKS
-from .attention_plain import scores as plain_scores
-from .attention_plain import values as plain_values
 from .attention_products import addresses, kind_of
 from .elementary import exp_exact_one, exp_poly_one
 from .feedforward import EXACT, exp_kind

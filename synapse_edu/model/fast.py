@@ -1,0 +1,114 @@
+"""The fast backend: the same bits as the reference, from compiled code.
+
+One compiled function runs a whole token, or a batch of them, on every thread (`fast_pass`).  This
+class keeps its memory, cuts prompts into batches, and brings the results back.
+"""
+
+import sys
+
+import numpy as np
+
+from ..numerics import PRESETS
+from ..ops.fast import threads
+from ..ops.fast.jit import cache_folder
+from ..ops.reference.attention import temperature
+from ..ops.reference.embedding import embedding
+from ..ops.reference.rope import angles
+from . import fast_table as T
+from .fast_memory import Memory, matrices_of
+from .fast_packed import Packed
+from .fast_pass import run
+
+BATCH = 64  # tokens computed together
+MOST_THREADS = 4  # by default: decoding is limited by memory long before that
+AHEAD = 512  # positions whose angles are made at once
+SERVED = ("textbook", "synapse", "llama.cpp")
+
+
+def serves(numerics):
+    """Whether the kernels compute these Numerics: a preset with either storage of the cache."""
+    same = [
+        PRESETS[name].replace(cache=cache, name="")
+        for name in SERVED
+        for cache in ("float16", "float32")
+    ]
+    return numerics.replace(name="") in same
+
+
+class Fast:
+    """Numba, meant to be used.  See `backends` for its two methods."""
+
+    name = "fast"
+
+    def __init__(self, weights, config, numerics, n_threads=None):
+        self.weights, self.config, self.numerics = weights, config, numerics
+        default = min(threads.available(), MOST_THREADS)
+        self.team = threads.Team(threads.checked(n_threads, default))
+        self._memory = self._angles = None
+
+    @property
+    def macs(self):
+        """Multiply-accumulates of the matrix products executed so far."""
+        return sum(self._memory.counted()) if self._memory else 0
+
+    def prefill(self, ids, cache, rows):
+        ticket, start, parts = cache.begin(len(ids)), cache.n, []
+        with self.team:
+            for first in range(0, len(ids), BATCH):
+                part = ids[first : first + BATCH]
+                wanted = [r - first for r in rows if first <= r < first + len(part)]
+                parts.append(self._pass(part, cache, start + first, wanted))
+        cache.commit(ticket, ids)
+        return np.concatenate(parts)  # (len(rows), n_vocab)
+
+    def decode(self, id, cache):
+        ticket = cache.begin(1)
+        with self.team:
+            logits = self._pass([id], cache, cache.n, [0])  # (1, n_vocab)
+        cache.commit(ticket, [id])
+        return logits[0]  # (n_vocab,)
+
+    def _pass(self, ids, cache, position, wanted):
+        """Run some tokens from a position on; logits of the `wanted` ones among them."""
+        n, memory = len(ids), self._ready(cache.n_ctx)
+        table, layers = memory.table, memory.layers
+        memory.stream(n)[:] = embedding(self.weights.token_embd, ids)  # (n, n_embd)
+        logits = memory.wanted(wanted)  # (len(wanted), n_vocab)
+        for place, x in ((T.K_CACHE, cache.k), (T.V_CACHE, cache.v)):
+            layers[:, place] = x.ctypes.data + np.arange(len(x)) * x.strides[0]  # (n_layer,)
+        table[T.N], table[T.POSITION], table[T.N_CTX] = n, position, cache.n_ctx
+        self._turn(table, position, n)
+        self.team.run(run, table.ctypes.data)
+        return logits
+
+    def _ready(self, n_ctx):
+        """The memory, made on first use: weights packed, kernels compiled."""
+        if self._memory is None:
+            announce()
+            every = [*matrices_of(self.weights), self.weights.output]
+            packed = Packed(every, self.numerics)
+            self._memory = Memory(
+                self.weights, packed, self.config, self.numerics, self.team.n_threads, BATCH
+            )
+        self._memory.make_room(n_ctx)
+        return self._memory
+
+    def _turn(self, table, position, n):
+        """Cosines, sines and the queries' temperature, for the positions of a call."""
+        c = self.config
+        if self._angles is None or len(self._angles[0]) < position + n:
+            p = np.arange(-(-(position + n) // AHEAD) * AHEAD)  # (n_positions,)
+            cos, sin = angles(p, c.rope, self.weights.rope_freqs, self.numerics)
+            scale, one = c.attn_temperature_scale, np.ones((len(p), 1, 1), np.float32)
+            warm = temperature(one, p, scale, c.rope.n_ctx_orig) if scale else one[:0]
+            self._angles = [np.ascontiguousarray(x, np.float32) for x in (cos, sin, warm)]
+        cos, sin, warm = self._angles
+        table[T.COS], table[T.SIN] = (x[position:].ctypes.data for x in (cos, sin))
+        table[T.TEMPERATURE] = warm[position:].ctypes.data if warm.size else 0
+
+
+def announce():
+    """Say what takes so long, where nothing has been compiled on this computer before."""
+    folder = cache_folder()
+    if folder is None or not any(folder.glob("*.bin")):
+        print("Compiling the fast operations, once: about 20 s.", file=sys.stderr, flush=True)

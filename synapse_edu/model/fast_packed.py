@@ -1,0 +1,132 @@
+"""Weights packed for the kernels: in memory, or in a file that processes share.
+
+A small model is packed into memory.  The packed copy of a large one goes to a file of its own,
+once, and is mapped: then thirty processes share one copy.  Where the kernels read the model file's
+own bytes, nothing is packed at all.
+"""
+
+import hashlib
+import mmap
+import os
+import sys
+
+import numpy as np
+import platformdirs
+
+from ..atomic import replacing
+from ..ops.fast import repack
+from ..ops.fast.jit import source_key
+from ..ops.fast.kernels import mode_of
+from ..ops.fast.memory import ALIGN, aligned_empty
+
+IN_MEMORY = 512 * 2**20  # bytes up to which the packed copy stays in memory
+
+
+class Packed:
+    """Where each matrix of a model lies for the kernels.
+
+    Parameters
+    ----------
+    matrices : list of Matrix
+    numerics : Numerics
+    folder : Path, optional
+        Of the packed copies of large models; by default the user's cache folder.
+    limit : int
+        Bytes up to which the packed copy stays in memory.
+    """
+
+    def __init__(self, matrices, numerics, folder=None, limit=IN_MEMORY):
+        self._kept, self._addresses, self.path = [], {}, None
+        modes = {m.name: mode_of(m.format, numerics) for m in matrices}
+        to_pack = []
+        for m in {id(m): m for m in matrices}.values():
+            if repack.usable_as_stored(m, modes[m.name]):
+                self._kept.append(m.raw)
+                self._addresses[m.name] = m.raw.ctypes.data
+            else:
+                to_pack.append((m, modes[m.name]))
+        sizes = [_size(m, mode) for m, mode in to_pack]
+        self.nbytes = sum(sizes)
+        room = self._room(to_pack, folder, limit)
+        start = 0
+        for (m, _), size in zip(to_pack, sizes, strict=True):
+            self._addresses[m.name] = room[start : start + size].ctypes.data
+            start += size
+        self._kept.append(room)
+
+    def address(self, matrix):
+        return self._addresses[matrix.name]
+
+    def _room(self, to_pack, folder, limit):
+        """The packed bytes of all matrices, one after another."""
+        if self.nbytes > limit:
+            try:
+                return self._in_file(to_pack, folder or _folder())
+            except OSError:  # a full disk, or a folder that cannot be written
+                pass
+        room = aligned_empty(self.nbytes)  # (nbytes,)
+        _fill(room, to_pack)
+        return room
+
+    def _in_file(self, to_pack, folder):
+        path = folder / f"{_identity(to_pack)}.packed"
+        if not (path.exists() and path.stat().st_size == self.nbytes):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            free = os.statvfs(folder) if hasattr(os, "statvfs") else None
+            if free and free.f_bavail * free.f_frsize < 1.1 * self.nbytes:
+                raise OSError("no room")
+            print(
+                f"Packing the weights for speed, once: {self.nbytes / 1e6:,.0f} MB in {path}.",
+                file=sys.stderr,
+                flush=True,
+            )
+            with replacing(path) as part:
+                room = np.memmap(part, np.uint8, "w+", shape=(self.nbytes,))
+                _fill(room, to_pack)
+                room.flush()
+                del room
+        self.path = path
+        return np.memmap(path, np.uint8, "r")
+
+
+def _folder():
+    return platformdirs.user_cache_path("synapse_edu", appauthor=False) / "packed"
+
+
+def _size(m, mode):
+    return -(-repack.packed_bytes(m.format, *m.shape, mode) // ALIGN) * ALIGN
+
+
+def _fill(room, to_pack):
+    start = 0
+    for m, mode in to_pack:
+        size, n = _size(m, mode), repack.packed_bytes(m.format, *m.shape, mode)
+        repack.pack(m, mode, room[start : start + n])
+        _let_go(m.raw)
+        start += size
+
+
+def _identity(to_pack):
+    """Names a packed copy: the weights' own bytes in samples, their layout, and this code."""
+    digest = hashlib.sha256(source_key().encode())
+    for m, mode in to_pack:
+        digest.update(f"{m.name}|{m.format}|{m.shape}|{mode}|".encode())
+        digest.update(repack.layout(m.format, mode).encode())
+        step = max(1, len(m.raw) // 4)
+        digest.update(np.ascontiguousarray(m.raw[::step]).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _let_go(raw):
+    """Tell the system that a mapped tensor's pages are not needed for now."""
+    base = raw
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if not isinstance(base, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    whole = np.frombuffer(base, np.uint8)
+    first = raw.ctypes.data - whole.ctypes.data
+    start = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+    stop = (first + raw.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if stop > start:
+        base.madvise(mmap.MADV_DONTNEED, start, stop - start)

@@ -18,8 +18,8 @@ from shared_data import CASES, needs_shared
 
 import synapse_edu as se
 from synapse_edu.errors import BadArgument, ContextFull
-from synapse_edu.model.backends import BACKENDS
 
+BACKENDS = ["reference", "fast"]
 pytestmark = needs_shared("test_walk, test_llama, test_generate, test_trace, test_attention")
 
 
@@ -48,7 +48,7 @@ def test_automatic(name):
     module("checks").CHECKS[name](run)
 
 
-@pytest.mark.parametrize("backend", sorted(BACKENDS))
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_s16_splits_give_the_same_bits(backend):
     folder, expected, _ = case("S16")
     model = se.load(folder / "m.gguf", numerics=cases_adapter.NUMERICS, backend=backend)
@@ -108,7 +108,7 @@ def test_s21_temperature_zero():
         se.Sampler(temperature=0).pick(np.array(expected["nan_logits"], np.float32))
 
 
-@pytest.mark.parametrize("backend", sorted(BACKENDS))
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_s22_no_cache_folder_can_be_written(backend):
     folder, _, _ = case("S22")
     program = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....errors import BadArgument
 from ....formats.layout import format_of, row_bytes
 from ..simd import kernel
-from . import floats, lanes_k, lanes_k_many, lanes_k_one, plain, rows_32
+from . import decoded, lanes_k, lanes_k_many, lanes_k_one, plain, rows_32, rows_float
 
 MODES = ("blocks", "synapse", "float32")
 
@@ -72,12 +72,14 @@ def family(format, mode="blocks"):
     known = format_of(format)
     if mode not in MODES:
         raise BadArgument(f"mode {mode!r} is not known; choose one of {', '.join(MODES)}.")
-    if known.is_float or mode == "float32":
-        product = functools.partial(floats.products, known, mode == "float32")
-        return _as_stored(known, product, floats.scratch_bytes)
+    if known.is_float:
+        spec, part = rows_float.SPECS[format, mode], rows_float
+        return _vector(format, spec, part, part.matvec, part.matmat, part.scratch_bytes)
+    if mode == "float32":
+        return _as_stored(known, functools.partial(decoded.products, known), decoded.scratch_bytes)
     if format in rows_32.SPECS:
-        parts = rows_32.matvec, rows_32.matmat, rows_32.scratch_bytes
-        return _vector(format, rows_32.SPECS[format], rows_32, *parts)
+        spec, part = rows_32.SPECS[format], rows_32
+        return _vector(format, spec, part, part.matvec, part.matmat, part.scratch_bytes)
     if format in lanes_k.SPECS:
         parts = lanes_k_one.matvec, lanes_k_many.matmat, lanes_k_many.scratch_bytes
         return _vector(format, lanes_k.SPECS[format], lanes_k, *parts)

@@ -115,8 +115,10 @@ def mxfp4(raw, at, b):
 @inner
 def _two_bits(raw, at, codes):
     """Byte l of a half holds elements l, l+32, l+64 and l+96 of 128."""
-    for e in range(256):
-        codes[e] = int8(raw[at + (e >> 7) * 32 + (e & 31)] >> (e >> 5 & 3) * 2 & 3)
+    for half in range(2):
+        for k in range(4):
+            for j in range(32):
+                codes[128 * half + 32 * k + j] = int8(raw[at + 32 * half + j] >> 2 * k & 3)
 
 
 @inner
@@ -135,9 +137,9 @@ def q3_k(raw, at, b):
         high = raw[at + 104 + (j & 3)] >> (j >> 2) * 2 & 3
         b.scales[j] = int32(low | high << 4) - int32(32)
     _two_bits(raw, at + 32, b.codes)
-    for e in range(256):
-        if not raw[at + (e & 31)] >> (e >> 5) & 1:
-            b.codes[e] = int8(b.codes[e] - 4)
+    for k in range(8):
+        for j in range(32):
+            b.codes[32 * k + j] += int8((raw[at + j] >> k & 1) * 4) - int8(4)
 
 
 @inner

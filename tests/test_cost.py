@@ -130,6 +130,24 @@ def test_operations_executed(golden, monkeypatch):
     assert sum(counted) == cost.prefill(3, logits="all").matrix_macs
 
 
+@pytest.mark.parametrize("variant", ["llama_f32_untied", "llama_mix_q4km", "qwen2_q8_0"])
+@pytest.mark.parametrize("rows", ["last", "all"])
+def test_operations_executed_by_compiled_code(golden, variant, rows):
+    """The fast backend counts what its kernels were given, on one thread and on two."""
+    for n_threads in (1, 2):
+        model = se.load(golden / f"{variant}.gguf", backend="fast", n_threads=n_threads)
+        cost, cache = Cost.of_model(model), model.new_cache(n_ctx=16)
+        # Rows of the output matrix are padded to whole registers of eight.
+        padding = -cost.output.shape[0] % 8 * cost.output.shape[1]
+        assert model.backend.macs == 0
+        model.prefill([1, 2, 3, 4], cache, logits=rows)
+        prefill = model.backend.macs
+        model.decode(5, cache)
+        assert model.backend.macs - prefill == cost.decode(4).matrix_macs + padding
+        n_rows = {"last": 1, "all": 4}[rows]
+        assert prefill == cost.prefill(4, logits=rows).matrix_macs + n_rows * padding
+
+
 def test_refusals():
     config = Config.named("smollm2-135m")
     with pytest.raises(BadArgument, match="Q9"):

@@ -13,6 +13,9 @@ BUDGET = Recipe(
 )  # fmt: skip
 
 
+DEEP = {"n_batch": 2}  # sixteen layers take long
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One question: designs that differ in one choice.
@@ -49,11 +52,17 @@ def experiments(base):
     def arms(**changes):
         return {name: replace(base, **change) for name, change in changes.items()}
 
-    yield from (norm_place(base, n) for n in (2, 8, 16))
-    slow = norm_place(base, 16)
-    kept = {place: slow.arms[place] for place in ("pre", "post")}
-    question = f"{slow.question}, a sixth of the learning rate"
-    yield Experiment(f"{slow.name}_slow", question, kept, "pre", {"learning_rate": 5e-4})
+    yield from (norm_place(base, n) for n in (2, 8))
+    deep = norm_place(base, 16)
+    question = f"{deep.question}, half as many rows a step"
+    yield replace(deep, question=question, budget=DEEP)
+    yield Experiment(
+        f"{deep.name}_slow",
+        f"{question}, a sixth of the learning rate",
+        {place: deep.arms[place] for place in ("pre", "post")},
+        "pre",
+        DEEP | {"learning_rate": 5e-4},
+    )
     yield Experiment("norm", "RMSNorm or LayerNorm", arms(rms={}, layer={"norm": "layer"}), "rms")
     yield Experiment(
         "positions",

@@ -26,7 +26,6 @@ from ....formats.layout import FORMATS
 from ..jit import inner, njit
 from ..memory import u8_at
 from ..simd import F32x8, I8x16, I8x32, I16x16, I32x8
-from .layout import place_k
 from .unpack import UNPACK, block_at
 
 SUMS = 9 * 32  # bytes of sums of eight rows and one token: rows of eight lanes, then the ninth
@@ -182,36 +181,61 @@ def finish_rows(c, sums, ninth):
 
 # --- packing -----------------------------------------------------------------------------------
 @inner
-def _pack_nibbles(b, target, row, codes_at, high_at):
+def _in_lanes(codes, offset, q):
+    """Codes made unsigned and put in the order of the activations (`layout`)."""
+    for t in range(4):
+        for s in range(2):
+            for h in range(2):
+                for p in range(2):
+                    source, place = 64 * t + 32 * s + 16 * h + 8 * p, 64 * t + 32 * h + 2 * s + p
+                    for lane in range(8):
+                        q[place + 4 * lane] = uint8(codes[source + lane] + offset)
+
+
+@inner
+def _pack_nibbles(q, target, row, codes_at, high_at):
     """Q4_K, Q5_K: codes of one row; the fifth bits where `high_at` is not 0."""
-    for e in range(256):
-        place, code = place_k(e), uint8(b.codes[e])
-        h, byte = place >> 5 & 1, (place >> 6) * 128 + (row & 3) * 32 + (place & 31)
-        target[codes_at + 512 * (row >> 2) + byte] |= (code & 15) << 4 * h
-        if high_at:
-            target[high_at + 32 * row + (place & 31)] |= (code >> 4) << (place >> 5)
+    at = codes_at + 512 * (row >> 2) + 32 * (row & 3)
+    for t in range(4):
+        for j in range(32):
+            both = q[64 * t + j] & 15 | (q[64 * t + 32 + j] & 15) << 4
+            target[at + 128 * t + j] = both
+    if high_at:
+        _pack_high_bits(q, target, high_at + 32 * row, 4)
 
 
 @inner
-def _pack_three_bits(b, target, row, codes_at, high_at):
-    for e in range(256):
-        place, code = place_k(e), uint8(b.codes[e] + 4)
-        k, byte = place >> 5, place & 31
-        at = codes_at + 256 * (row >> 2) + 128 * (k >> 2) + 32 * (row & 3) + byte
-        target[at] |= (code & 3) << 2 * (k & 3)
-        target[high_at + 32 * row + byte] |= (code >> 2) << k
+def _pack_high_bits(q, target, at, n):
+    """Bit `n` of register k's codes becomes bit k of one byte."""
+    for j in range(32):
+        bits = uint8(0)
+        for k in range(8):
+            bits |= (q[32 * k + j] >> n & 1) << k
+        target[at + j] = bits
 
 
 @inner
-def _pack_six_bits(b, target, row, codes_at, high_at):
-    for e in range(256):
-        place, code = place_k(e), uint8(b.codes[e] + 32)
-        at = codes_at + ((row >> 2) * 8 + (place >> 5)) * 96 + (place & 31)
-        if row & 3 < 3:
-            target[at + 32 * (row & 3)] |= code
-        else:
-            for i in range(3):
-                target[at + 32 * i] |= (code >> 2 * i & 3) << 6
+def _pack_three_bits(q, target, row, codes_at, high_at):
+    at = codes_at + 256 * (row >> 2) + 32 * (row & 3)
+    for half in range(2):
+        for j in range(32):
+            bits = uint8(0)
+            for k in range(4):
+                bits |= (q[128 * half + 32 * k + j] & 3) << 2 * k
+            target[at + 128 * half + j] = bits
+    _pack_high_bits(q, target, high_at + 32 * row, 2)
+
+
+@inner
+def _pack_six_bits(q, target, row, codes_at, high_at):
+    for k in range(8):
+        at = codes_at + ((row >> 2) * 8 + k) * 96
+        for j in range(32):
+            if row & 3 < 3:
+                target[at + 32 * (row & 3) + j] |= q[32 * k + j]
+            else:
+                for i in range(3):
+                    target[at + 32 * i + j] |= (q[32 * k + j] >> 2 * i & 3) << 6
 
 
 @inner
@@ -230,16 +254,17 @@ def _pack_byte_scales(source, at, b, target, row):
 
 
 def packer(spec):
-    """A function (raw, out, n_out, n_rows, n_in, room), addresses first, that packs a matrix."""
+    """A function (raw, out, n_out, n_rows, n_in), addresses first, that packs a matrix."""
     unpack, row_block = UNPACK[spec.name], FORMATS[spec.name].nbytes
     d_at = tuple(FORMATS[spec.name].dtype.fields[f][1] for f in ("d", "dmin")[: 1 + spec.minima])
     pack_codes = {3: _pack_three_bits, 6: _pack_six_bits}.get(spec.bits, _pack_nibbles)
     pack_scales = _pack_six_bit_scales if spec.minima else _pack_byte_scales
-    nbytes, codes_at = spec.nbytes, spec.codes_at
+    nbytes, codes_at, offset = spec.nbytes, spec.codes_at, spec.offset
     high_at = spec.high_at if spec.bits in (3, 5) else 0
 
     def pack(raw, out, n_out, n_rows, n_in):
-        n_block, room = n_in // 256, np.empty(2048, np.uint8)
+        n_block, q = n_in // 256, np.empty(256, np.uint8)
+        room = np.empty(1024, np.uint8)
         b = block_at(room.ctypes.data)
         for group in range(n_rows // 8):
             for i in range(n_block):
@@ -255,6 +280,7 @@ def packer(spec):
                         target[16 * half + 2 * row] = source[start]
                         target[16 * half + 2 * row + 1] = source[start + 1]
                     pack_scales(source, 0, b, target, row)
-                    pack_codes(b, target, row, codes_at, high_at)
+                    _in_lanes(b.codes, offset, q)
+                    pack_codes(q, target, row, codes_at, high_at)
 
     return njit(pack, tag=spec.name)

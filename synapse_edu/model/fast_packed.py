@@ -29,13 +29,16 @@ class Packed:
     ----------
     matrices : list of Matrix
     numerics : Numerics
-    folder : Path, optional
-        Of the packed copies of large models; by default the user's cache folder.
-    limit : int
-        Bytes up to which the packed copy stays in memory.
+
+    Attributes
+    ----------
+    nbytes : int
+        Of the packed copy.
+    path : Path or None
+        Its file, if it has one.
     """
 
-    def __init__(self, matrices, numerics, folder=None, limit=IN_MEMORY):
+    def __init__(self, matrices, numerics):
         self._kept, self._addresses, self.path = [], {}, None
         modes = {m.name: mode_of(m.format, numerics) for m in matrices}
         to_pack = []
@@ -47,7 +50,7 @@ class Packed:
                 to_pack.append((m, modes[m.name]))
         sizes = [_size(m, mode) for m, mode in to_pack]
         self.nbytes = sum(sizes)
-        room = self._room(to_pack, folder, limit)
+        room = self._room(to_pack)
         start = 0
         for (m, _), size in zip(to_pack, sizes, strict=True):
             self._addresses[m.name] = room[start : start + size].ctypes.data
@@ -57,11 +60,11 @@ class Packed:
     def address(self, matrix):
         return self._addresses[matrix.name]
 
-    def _room(self, to_pack, folder, limit):
+    def _room(self, to_pack):
         """The packed bytes of all matrices, one after another."""
-        if self.nbytes > limit:
+        if self.nbytes > IN_MEMORY:
             try:
-                return self._in_file(to_pack, folder or _folder())
+                return self._in_file(to_pack, _folder())
             except OSError:  # a full disk, or a folder that cannot be written
                 pass
         room = aligned_empty(self.nbytes)  # (nbytes,)

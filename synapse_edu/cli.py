@@ -3,10 +3,24 @@
 import argparse
 import sys
 
-from .commands import bench, convert, exercises, generate, inspect, lab, models
+from .commands import (
+    bench,
+    book,
+    convert,
+    doctor,
+    exercises,
+    generate,
+    inspect,
+    lab,
+    models,
+    offline_kit,
+)
 from .errors import SynapseError
 
-COMMANDS = (lab, models, inspect, convert, generate, bench, exercises)  # as `--help` lists them
+# as `--help` lists them
+COMMANDS = (
+    lab, models, inspect, convert, generate, bench, exercises, book, offline_kit, doctor,
+)  # fmt: skip
 
 EPILOG = """\
 start here:

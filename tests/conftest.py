@@ -29,3 +29,18 @@ def smollm2_path():
         if os.environ.get("CI"):
             pytest.fail(f"CI needs SmolLM2: {error}")
         pytest.skip(f"SmolLM2 is not on this computer and could not be fetched: {error}")
+
+
+@pytest.fixture(scope="session")
+def book_site(tmp_path_factory):
+    """The book, built once for all tests, with every warning an error.
+
+    SYNAPSE_BOOK_SITE names a site that is built already, for quick work on these tests.
+    """
+    from synapse_edu.book.build import build
+
+    if built := os.environ.get("SYNAPSE_BOOK_SITE"):
+        return Path(built)
+    folder = tmp_path_factory.mktemp("book") / "site"
+    build(folder)
+    return folder

@@ -11,6 +11,7 @@ from synapse_edu import cli, describe, lab
 from synapse_edu.errors import BadArgument
 
 COMMANDS = ["lab", "models", "inspect", "convert", "generate", "bench", "exercises"]
+COMMANDS += ["book", "offline-kit", "doctor"]
 
 
 def run(*arguments):

@@ -24,9 +24,12 @@ FLOOR = {
     "classroom": 6,
     "lab": 7,
     "describe": 7,
-    "commands": 8,
-    "cli": 9,
-    "__main__": 10,
+    "doctor": 8,
+    "offline_kit": 7,
+    "book": 8,
+    "commands": 9,
+    "cli": 10,
+    "__main__": 11,
     "__init__": 7,
 }
 

@@ -49,9 +49,9 @@ def _as_stored(format, product, scratch_bytes):
     return Family("rows", packed_bytes, None, None, product, scratch_bytes)
 
 
-def _vector(name, spec, pack, one, many, scratch_bytes):
+def _vector(spec, pack, one, many, scratch_bytes):
     return Family(
-        f"{pack.__name__.rpartition('.')[2]}:{name}",
+        f"{pack.__name__.rpartition('.')[2]}:{spec.layout}",
         functools.partial(pack.packed_bytes, spec),
         functools.partial(pack.packer, spec),
         lambda: kernel(one(spec)),
@@ -74,13 +74,13 @@ def family(format, mode="blocks"):
         raise BadArgument(f"mode {mode!r} is not known; choose one of {', '.join(MODES)}.")
     if known.is_float:
         spec, part = rows_float.SPECS[format, mode], rows_float
-        return _vector(format, spec, part, part.matvec, part.matmat, part.scratch_bytes)
+        return _vector(spec, part, part.matvec, part.matmat, part.scratch_bytes)
     if mode == "float32":
         return _as_stored(known, functools.partial(decoded.products, known), decoded.scratch_bytes)
     if format in rows_32.SPECS:
         spec, part = rows_32.SPECS[format], rows_32
-        return _vector(format, spec, part, part.matvec, part.matmat, part.scratch_bytes)
+        return _vector(spec, part, part.matvec, part.matmat, part.scratch_bytes)
     if format in lanes_k.SPECS:
         parts = lanes_k_one.matvec, lanes_k_many.matmat, lanes_k_many.scratch_bytes
-        return _vector(format, lanes_k.SPECS[format], lanes_k, *parts)
+        return _vector(lanes_k.SPECS[format], lanes_k, *parts)
     return _as_stored(known, functools.partial(plain.products, known), plain.scratch_bytes)

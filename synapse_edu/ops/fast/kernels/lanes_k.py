@@ -41,6 +41,10 @@ class Spec:
     offset: int = 0  # what is taken off a stored code
 
     @property
+    def layout(self):
+        return self.name
+
+    @property
     def scales_at(self):
         return 32 if self.minima else 16
 

@@ -24,6 +24,10 @@ class Spec:
     exact: bool = False
 
     @property
+    def layout(self):
+        return self.name
+
+    @property
     def size(self):
         """Bytes of one number."""
         return 4 if self.name == "F32" else 2

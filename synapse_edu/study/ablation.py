@@ -116,7 +116,7 @@ def ablate(out, base, tokenizer, recipe=BUDGET, seeds=(1, 2, 3), text=None, say=
                 "question": e.question,
                 "reference": e.reference,
                 "budget": e.budget,
-                "arms": keys(e, base, seeds),
+                "arms": keys(e, base, recipe, seeds),
             }
             for e in experiments(base)
         },

@@ -13,7 +13,7 @@ BUDGET = Recipe(
 )  # fmt: skip
 
 
-DEEP = {"n_batch": 2}  # sixteen layers take long
+DEEP = {"n_batch": 1 / 2, "n_steps": 1 / 2, "n_warmup": 1 / 2}  # sixteen layers take long
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Experiment:
     arms : dict of str → Design
     reference : str
         The arm that the others are compared with: what Llama does.
-    budget : dict
-        What differs from the common recipe, for all of its arms.
+    budget : dict of str → float
+        By what numbers of the common recipe are multiplied, for all of its arms.
     """
 
     name: str
@@ -54,14 +54,14 @@ def experiments(base):
 
     yield from (norm_place(base, n) for n in (2, 8))
     deep = norm_place(base, 16)
-    question = f"{deep.question}, half as many rows a step"
+    question = f"{deep.question}, a quarter of the tokens"
     yield replace(deep, question=question, budget=DEEP)
     yield Experiment(
         f"{deep.name}_slow",
         f"{question}, a sixth of the learning rate",
         {place: deep.arms[place] for place in ("pre", "post")},
         "pre",
-        DEEP | {"learning_rate": 5e-4},
+        DEEP | {"learning_rate": 1 / 6},
     )
     yield Experiment("norm", "RMSNorm or LayerNorm", arms(rms={}, layer={"norm": "layer"}), "rms")
     yield Experiment(
@@ -100,25 +100,38 @@ def norm_place(base, n_layer):
     return Experiment(f"norm_place_{n_layer}", question, arms, "pre")
 
 
-def key(design, base, budget, seed):
-    """A run's name: what is changed, and the seed."""
-    changes = design.changed_from(base) | budget
-    return "_".join([*(f"{k}-{v}" for k, v in changes.items()), f"seed-{seed}"])
+def recipe_of(experiment, recipe, seed):
+    """The common recipe as one experiment has it, with one of the seeds."""
+
+    def scaled(value, factor):
+        return max(1, round(value * factor)) if isinstance(value, int) else value * factor
+
+    changes = {name: scaled(getattr(recipe, name), x) for name, x in experiment.budget.items()}
+    return replace(recipe, seed=seed, **changes)
 
 
-def keys(experiment, base, seeds):
-    """The keys of an experiment's runs: dict of arm → list in the order of the seeds."""
-    return {
-        arm: [key(design, base, experiment.budget, seed) for seed in seeds]
+def keys(experiment, base, recipe, seeds):
+    """Names of an experiment's runs: what is changed, and the seed.
+
+    Returns
+    -------
+    dict of str → list of str
+        For each arm, in the order of the seeds.
+    """
+    mine = recipe_of(experiment, recipe, 0)
+    budget = {name: getattr(mine, name) for name in experiment.budget}
+    names = {
+        arm: "_".join(f"{k}-{v}" for k, v in (design.changed_from(base) | budget).items())
         for arm, design in experiment.arms.items()
     }
+    return {arm: [f"{name}_seed-{s}".lstrip("_") for s in seeds] for arm, name in names.items()}
 
 
 def runs_of(base, recipe, seeds):
-    """Every run that the experiments need, each once: dict of key → (design, recipe)."""
-    return {
-        key(design, base, e.budget, seed): (design, replace(recipe, seed=seed, **e.budget))
-        for e in experiments(base)
-        for design in e.arms.values()
-        for seed in seeds
-    }
+    """Every run that the experiments need, each once: dict of name → (design, recipe)."""
+    runs = {}
+    for experiment in experiments(base):
+        for arm, names in keys(experiment, base, recipe, seeds).items():
+            for name, seed in zip(names, seeds, strict=True):
+                runs[name] = experiment.arms[arm], recipe_of(experiment, recipe, seed)
+    return runs

@@ -1,5 +1,7 @@
 """check(), insist(), question(), hint(), solution() and progress(): what a learner calls."""
 
+import textwrap
+
 from ..errors import BadArgument
 from . import progress as record
 from .tasks import find
@@ -94,7 +96,7 @@ def question(name):
     """Print the question of a task with this class's numbers, and return the numbers by name."""
     task = find(name)
     numbers = task.numbers(_class_seed)
-    print(task.question.format(**numbers))
+    print(textwrap.fill(task.question.format(**numbers), 88))
     return numbers
 
 

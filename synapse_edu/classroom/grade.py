@@ -28,6 +28,7 @@ WORDS = {
     "mutated input": "It changed its argument.",
     "too long": "It took too long.",
     "missing": "There is no answer of this name.",
+    "ended": "It ended the process that ran it, or was never reached.",
 }
 
 
@@ -115,7 +116,7 @@ def grade(student, exercise, path, class_seed=0, hidden_seed=None, limits=None):
     Grade
         Never raises for what a submission holds: a file that cannot be read gets no points.
     """
-    teacher = editions.read(editions.notebooks()[exercise])
+    teacher = editions.for_class(editions.read(editions.notebooks()[exercise]), class_seed)
     result = Grade(student, exercise)
     graded = graded_cells(teacher)
     try:
@@ -130,12 +131,12 @@ def grade(student, exercise, path, class_seed=0, hidden_seed=None, limits=None):
     result.notes = sheet.notes
     hidden = secrets.randbelow(2**31) if hidden_seed is None else hidden_seed
     cases = _all_cases(graded, class_seed, hidden)
-    lines, ending = isolate.run(_job(sheet, cases), class_seed, limits or isolate.Limits())
-    result.notes += _failures(lines) + ([ending] if ending else [])
+    lines, endings = isolate.run(_job(sheet, cases), class_seed, limits or isolate.Limits())
+    result.notes += _failures(lines) + endings
     told = {line["task"]: line for line in lines if isinstance(line.get("task"), str)}
     ran = {line.get("plain") for line in lines if "plain" in line}
     for g in graded:
-        result.marks.append(_mark(g, told, ran, sheet, cases, class_seed, ending))
+        result.marks.append(_mark(g, told, ran, sheet, cases, class_seed))
     return result
 
 
@@ -180,7 +181,7 @@ def _failures(lines):
     return found
 
 
-def _mark(g, told, ran, sheet, cases, class_seed, ending):
+def _mark(g, told, ran, sheet, cases, class_seed):
     if g.written:
         text = sheet.written.get(g.grade_id)
         if is_blank(text):
@@ -192,7 +193,7 @@ def _mark(g, told, ran, sheet, cases, class_seed, ending):
         words = "Right." if passed else "The test did not pass."
         return Mark(g.grade_id, g.points * passed, g.points, RIGHT if passed else "wrong", words)
     for name, _ in g.tasks:
-        verdict = _judge(name, told.get(name), cases[name], class_seed, ending)
+        verdict = _judge(name, told.get(name), cases[name], class_seed)
         if not verdict:
             words = WORDS.get(verdict.status, "It is not right.")
             if verdict.cause:
@@ -201,11 +202,13 @@ def _mark(g, told, ran, sheet, cases, class_seed, ending):
     return Mark(g.grade_id, g.points, g.points, RIGHT, "Right.")
 
 
-def _judge(name, line, cases, class_seed, ending):
+def _judge(name, line, cases, class_seed):
     """The verdict on what the worker told of one task; whatever it told is only data."""
     task = find(name)
-    if line is None:
-        return Verdict("too long" if "longer" in ending else RAISED, "")
+    if line is None or line.get("ended"):
+        return Verdict("ended", "")
+    if line.get("failed"):
+        return Verdict(RAISED, "")
     if line.get("too_long"):
         return Verdict("too long", "")
     if line.get("missing"):

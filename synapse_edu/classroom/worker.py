@@ -106,37 +106,55 @@ def timed(work, seconds):
 def run(job, tell):
     """Run the cells of `job`; `tell` takes a dict for each task and for each cell that failed."""
     import synapse_edu.classroom as classroom
-    from synapse_edu.classroom.outcome import exception_name
-    from synapse_edu.classroom.plain import unpack
 
     classroom.use_class_seed(job["class_seed"])
     ip = shell()
     for number, cell in enumerate(job["cells"]):
-        try:
-            if "tasks" in cell:
-                for task in cell["tasks"]:
-                    cases = None if task["cases"] is None else unpack(task["cases"])
-                    work = _attempt(ip.user_ns, task["answer"], cases)
-                    tell({"task": task["name"], **timed(work, job["cell_seconds"])})
-                continue
-            done = timed(lambda cell=cell: ip.run_cell(cell["source"]), job["cell_seconds"])
-            problem = done.error_before_exec or done.error_in_exec
-            if isinstance(problem, TooLong | KeyboardInterrupt):
-                raise TooLong
+        tell({"at": number})
+        if number in job["skip"]:  # it ended an earlier process
+            for task in cell.get("tasks", ()):
+                tell({"task": task["name"], "ended": True})
+        elif "tasks" in cell:
+            for task in cell["tasks"]:
+                tell({"task": task["name"], **_told(task, ip.user_ns, job["cell_seconds"])})
+        else:
+            problem = _run_cell(ip, cell["source"], job["cell_seconds"])
             if problem is not None:
-                tell({"cell": cell.get("number", number), "raised": exception_name(problem)})
+                tell({"cell": cell.get("number", number), "raised": problem})
             elif "plain" in cell:
                 tell({"plain": cell["plain"]})
-        except TooLong:
-            tell({"cell": cell.get("number", number), "raised": "too long"})
-            for task in cell.get("tasks", ()):
-                tell({"task": task["name"], "too_long": True})
-        except (SystemExit, Exception) as error:
-            tell({"cell": cell.get("number", number), "raised": exception_name(error)})
+
+
+def _run_cell(ip, source, seconds):
+    """Run one cell; None, or the name of what it raised."""
+    from synapse_edu.classroom.outcome import exception_name
+
+    try:
+        done = timed(lambda: ip.run_cell(source), seconds)
+        problem = done.error_before_exec or done.error_in_exec
+    except (TooLong, SystemExit, Exception) as error:
+        problem = error
+    if problem is None:
+        return None
+    too_long = isinstance(problem, TooLong | KeyboardInterrupt)
+    return "too long" if too_long else exception_name(problem)
+
+
+def _told(task, names, seconds):
+    """What the answer to one task holds or does, as JSON."""
+    from synapse_edu.classroom.plain import unpack
+
+    cases = None if task["cases"] is None else unpack(task["cases"])
+    try:
+        return timed(_attempt(names, task["answer"], cases), seconds)
+    except TooLong:
+        return {"too_long": True}
+    except (SystemExit, KeyboardInterrupt, Exception):
+        return {"failed": True}
 
 
 def _attempt(names, answer, cases):
-    """What `answer`, a name in the learner's namespace, holds or does; as JSON."""
+    """A function that fetches `answer`, a name in the learner's namespace, and tries it."""
     from synapse_edu.classroom.outcome import collect
     from synapse_edu.classroom.plain import pack, plain
 

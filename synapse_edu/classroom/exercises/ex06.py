@@ -171,7 +171,7 @@ RULES = {
     "biases": ("the biases of Q, K and V (Qwen2)", "qwen2", {"biases": False}),
     "factors": ("the frequency factors (Llama 3.1)", "llama", {"factors": False}),
     "temperature": ("the attention temperature (Ministral 3)", "mistral3", {"attn": 0.0}),
-    "base": ("the RoPE base (10 000 instead of 1 000 000)", "qwen2", {"freq_base": 10000.0}),
+    "base": ("the RoPE base (1 000 000 instead of 10 000)", "qwen2", {"freq_base": 1e6}),
 }
 
 

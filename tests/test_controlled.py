@@ -3,7 +3,6 @@
 from dataclasses import asdict, replace
 
 import numpy as np
-import pytest
 
 import synapse_edu as se
 from synapse_edu.study import controlled, posttraining
@@ -39,11 +38,6 @@ def test_a_run_follows_from_its_seed():
     other, _ = controlled.run(*given, arm, seed=8)
     assert losses == again and all(np.array_equal(p[n], q[n]) for n in p)
     assert not np.array_equal(p["token_embd"], other["token_embd"])
-
-
-def test_interval():
-    mean, half = controlled.interval([1.0, 2.0, 3.0, 4.0])
-    assert (mean, half) == (2.5, pytest.approx(3.182 * np.std([1, 2, 3, 4], ddof=1) / 2))
 
 
 def test_requests_of_the_test_are_none_of_the_training():

@@ -24,8 +24,6 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from ..model.load import load
 from . import machine, storyworld
 from .backward import loss_and_gradients
@@ -146,19 +144,6 @@ def measure(p, config, tokenizer, seeds, quiet=False):
             one |= by_length(q, config, tokenizer)
         result[name]["runs"].append(one)
     return result
-
-
-def interval(values):
-    """Mean of some runs, and half the width of its 95 % interval (Student's t).
-
-    Examples
-    --------
-    >>> mean, half = interval([0.5, 0.6, 0.7])
-    >>> print(f"{mean:.2f} ± {half:.2f}")
-    0.60 ± 0.25
-    """
-    t = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}[len(values)]
-    return float(np.mean(values)), float(t * np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 def main(arguments=None):

@@ -34,11 +34,11 @@ RATES = {"rate 1e-4": 1e-4, "rate 3e-4": 3e-4, "rate 1e-3": 1e-3}
 class Size:
     """How much of everything: notes to learn from, answers drawn to each, notes of the test."""
 
-    n_notes: int = 64
-    n_answers: int = 8
-    n_test: int = 60
+    n_notes: int = 48
+    n_answers: int = 6
+    n_test: int = 48
     n_rounds: int = 2
-    n_stories: int = 100
+    n_stories: int = 80
 
 
 def requests(n, seed, kept=False):
@@ -49,7 +49,7 @@ def requests(n, seed, kept=False):
 def tell(p, config, tokenizer, size=Size()):
     """What the model answers to the notes of the test, and how it does in ordinary stories."""
     asked = requests(size.n_test, "test", kept=True)
-    rows = draw(p, config, tokenizer, asked, 4, seed=99)
+    rows = draw(p, config, tokenizer, asked, 3, seed=99)
     kept = storyworld.stories(size.n_stories, 30_000, held_out=True)
     found = rejection.report([answer for row in rows for answer in row])
     return found | {"stories": scores(p, config, tokenizer, kept)["all"]}
@@ -74,8 +74,24 @@ def rounds(p, config, tokenizer, judge, seed=1, size=Size()):
     return reports
 
 
-def preferences(p, config, tokenizer, rate, seed=1, size=Size(), every=5):
+def drawn_pairs(p, config, tokenizer, seed=1, size=Size()):
+    """(best, worst) answers by the faithful judge: to notes to learn from, and to unseen ones."""
+    found = []
+    for asked in (requests(size.n_notes, f"{seed}/dpo"), requests(24, "unseen", kept=True)):
+        rows = draw(p, config, tokenizer, asked, size.n_answers, seed)
+        found.append(rejection.pairs(p, config, rows, judge.faithful))
+    return found
+
+
+def preferences(p, config, tokenizer, pairs, rate, seed=1, size=Size(), every=5):
     """DPO on pairs that the faithful judge chose, with the course of the probabilities.
+
+    Parameters
+    ----------
+    pairs : (list, list)
+        As `drawn_pairs` gives them.
+    rate : float
+        The learning rate's peak.
 
     Returns
     -------
@@ -85,24 +101,19 @@ def preferences(p, config, tokenizer, rate, seed=1, size=Size(), every=5):
         ``fell``: share of pairs whose preferred, and whose other answer became less likely, for
         training and unseen; ``ahead``: share of pairs with Δ > 0; ``after``: as `tell`.
     """
-    judged = judge.faithful
-    rows = draw(p, config, tokenizer, requests(size.n_notes, f"{seed}/dpo"), size.n_answers, seed)
-    known = rejection.pairs(p, config, rows, judged)
-    rows = draw(p, config, tokenizer, requests(32, "unseen", kept=True), size.n_answers, seed)
-    unseen = rejection.pairs(p, config, rows, judged)
-    before = [preference.reference(p, config, pairs) for pairs in (known, unseen)]  # (2, n) each
+    known, unseen = pairs
+    before = [preference.reference(p, config, side) for side in pairs]  # (2, n) each
     course = []
 
     def after(step, q):
         if step % every == 0:
-            means = [preference.reference(q, config, x[:24]).mean(1) for x in (known, unseen)]
+            means = [preference.reference(q, config, x[:20]).mean(1) for x in (known, unseen)]
             course.append([step, *np.concatenate(means).tolist()])
 
     recipe = replace(preference.CAREFUL, learning_rate=rate, final_rate=rate / 10, seed=seed)
     q, losses = preference.train(p, config, known, recipe, after=after)
     moved = [
-        preference.reference(q, config, pairs) - b
-        for pairs, b in zip((known, unseen), before, strict=True)
+        preference.reference(q, config, side) - b for side, b in zip(pairs, before, strict=True)
     ]
     return {
         "pairs": [len(known), len(unseen)],
@@ -125,8 +136,11 @@ def main(arguments=None):
     report = {"machine": machine.describe(), "seeds": seeds, "before": tell(*given)}
     for name, judged in JUDGES.items():
         report[name] = [rounds(*given, judged, seed) for seed in seeds]
+    pairs = [drawn_pairs(*given, seed) for seed in seeds]
     for name, rate in RATES.items():
-        report[name] = [preferences(*given, rate, seed) for seed in seeds]
+        report[name] = [
+            preferences(*given, both, rate, seed) for both, seed in zip(pairs, seeds, strict=True)
+        ]
     report["minutes"] = (time.perf_counter() - start) / 60
     options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -17,7 +17,7 @@ from .recipe import Recipe
 from .tuning import tune
 
 F32 = np.float32
-CAREFUL = Recipe(n_steps=40, n_batch=12, learning_rate=1e-4, final_rate=1e-5, n_warmup=5)
+CAREFUL = Recipe(n_steps=30, n_batch=8, learning_rate=1e-4, final_rate=1e-5, n_warmup=5)
 
 
 def delta(chosen, rejected, reference_chosen, reference_rejected):

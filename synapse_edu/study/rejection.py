@@ -14,7 +14,7 @@ from .judge import BROKEN, FALSE, SUPPORTED, UNTOLD
 from .recipe import Recipe
 from .tuning import tune
 
-GENTLE = Recipe(n_steps=40, n_batch=16, learning_rate=3e-4, final_rate=3e-5, n_warmup=5)
+GENTLE = Recipe(n_steps=30, n_batch=16, learning_rate=3e-4, final_rate=3e-5, n_warmup=5)
 
 
 def select(p, config, rows, judge):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....errors import BadArgument
 from ....formats.layout import format_of, row_bytes
 from ..simd import kernel
-from . import decoded, lanes_k, lanes_k_many, lanes_k_one, plain, rows_32, rows_float
+from . import decoded, lanes_k, lanes_k_many, lanes_k_one, plain, rows_32, rows_float, rows_xs
 
 MODES = ("blocks", "synapse", "float32")
 
@@ -77,9 +77,10 @@ def family(format, mode="blocks"):
         return _vector(spec, part, part.matvec, part.matmat, part.scratch_bytes)
     if mode == "float32":
         return _as_stored(known, functools.partial(decoded.products, known), decoded.scratch_bytes)
-    if format in rows_32.SPECS:
-        spec, part = rows_32.SPECS[format], rows_32
-        return _vector(spec, part, part.matvec, part.matmat, part.scratch_bytes)
+    for part in (rows_32, rows_xs):
+        if format in part.SPECS:
+            parts = part.matvec, part.matmat, part.scratch_bytes
+            return _vector(part.SPECS[format], part, *parts)
     if format in lanes_k.SPECS:
         parts = lanes_k_one.matvec, lanes_k_many.matmat, lanes_k_many.scratch_bytes
         return _vector(lanes_k.SPECS[format], lanes_k, *parts)

@@ -26,7 +26,7 @@ from ....formats.unpack import IQ4_LEVELS, MXFP4_LEVELS
 from ..half import bits_of
 from ..jit import has_avx2, inner, njit
 from ..memory import u8_at
-from ..simd import I16, F32x8, I8x32, I16x16, I32x8, vector
+from ..simd import I16, I64, F32x8, I8x32, I16x16, I32x8, vector
 from .unpack import power_of_two
 
 
@@ -95,7 +95,7 @@ def scratch_bytes(spec, n_in, n_tokens):
 
 
 @inner
-def _pack_head(source, target, lane, n_head):
+def pack_head(source, target, lane, n_head):
     """The float16 scales, two bytes of each row."""
     for h in range(n_head):
         target[(h // 2) * 16 + 2 * lane + h % 2] = source[h]
@@ -109,7 +109,7 @@ def _pack_power(source, target, lane, n_head):
 
 
 @inner
-def _pack_words(source, target, words_at, lane, n_words):
+def pack_words(source, target, words_at, lane, n_words):
     """Codes as they are: words of four bytes."""
     for j in range(n_words):
         for c in range(4):
@@ -127,7 +127,7 @@ def _pack_fifth_bits(source, target, fifth_at, lane):
 
 
 @inner
-def _pack_levels(source, target, words_at, lane, table):
+def pack_levels(source, target, words_at, lane, table):
     """4-bit codes looked up: int8 levels."""
     for e in range(16):
         at = words_at + 32 * (e // 4) + 4 * lane + e % 4
@@ -145,7 +145,7 @@ def packer(spec):
     n_words, five = 8 if spec.name == "Q8_0" else 4, spec.bits == 5
     high_at = fields["qh"][1] if five else 0
     fifth_at, words_at, nbytes = spec.fifth_at, spec.words_at, spec.nbytes
-    head = _pack_power if spec.name == "MXFP4" else _pack_head
+    head = _pack_power if spec.name == "MXFP4" else pack_head
     look_up, table = bool(spec.table) and spec.bits == 8, np.array(spec.table or (0,), np.int8)
 
     def pack(raw, out, n_out, n_rows, n_in):
@@ -160,9 +160,9 @@ def packer(spec):
                 if five:
                     _pack_fifth_bits(source[high_at:], target, fifth_at, lane)
                 if look_up:
-                    _pack_levels(source[qs_at:], target, words_at, lane, table)
+                    pack_levels(source[qs_at:], target, words_at, lane, table)
                 else:
-                    _pack_words(source[qs_at:], target, words_at, lane, n_words)
+                    pack_words(source[qs_at:], target, words_at, lane, n_words)
 
     return njit(pack, tag=repr(spec))
 
@@ -184,7 +184,7 @@ def _codes(c, spec, w):
     return codes
 
 
-def _integer_dot(c, spec, codes, y):
+def integer_dot(c, spec, codes, y):
     """Exact sums over 32 elements: int32 × 8, a lane a row."""
     dot = c.dot_signed if spec.largest else c.dot_bytes
     total = None
@@ -204,45 +204,56 @@ def _scale(c, spec, w):
     return c.halves(w)
 
 
-def _term(c, spec, w, codes, y, d_at, s_at):
-    """The float32 term that one block adds to a row."""
-    total = _integer_dot(c, spec, codes, y)
+def _term(c, spec, w, codes, sums, y, d_at, s_at):
+    """The sums of eight rows after one block: a term rounded to float32 is added."""
+    total = integer_dot(c, spec, codes, y)
     if spec.shift:
         total = total - c.load_fill(I32x8, s_at) * spec.shift
     d, yd = _scale(c, spec, w), c.load_fill(F32x8, d_at)
     if spec.scales_last:
-        return (total.to(F32x8) * d) * yd
+        return sums + (total.to(F32x8) * d) * yd
     term = (d * yd) * total.to(F32x8)
-    return term + c.halves(w, 16) * c.load_fill(F32x8, s_at) if spec.has_m else term
+    if spec.has_m:
+        term = term + c.halves(w, 16) * c.load_fill(F32x8, s_at)
+    return sums + term
 
 
-def matvec(spec):
+def _activations(c, spec, y, n_in, n_tokens, scratch):
+    """A function from block and token to the addresses of codes, d, and s or the sum."""
+    d_at = y + n_in * n_tokens
+    s_at = d_at + (n_in >> 5) * n_tokens * 4
+
+    def places(i, t):
+        at = i * n_tokens + t
+        return y + at * 32, d_at + at * 4, s_at + at * 4
+
+    return places
+
+
+def matvec(spec, activations=_activations, term=_term):
     """What emits the product with one token."""
 
     def emit(c, w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch):
-        n_block = n_in >> 5
-        d_at = y + n_in
-        s_at = d_at + n_block * 4
+        n_block, one = n_in >> 5, c.constant(I64, 1)
+        places = activations(c, spec, y, n_in, one, scratch)
         with c.loop(row0, row1, 8) as row:
             group = w + (row >> 3) * n_block * spec.nbytes
             sums = c.variable(c.constant(F32x8, 0))
             with c.loop(0, n_block) as i:
                 block = group + i * spec.nbytes
                 codes = _codes(c, spec, block)
-                sums.add(_term(c, spec, block, codes, y + i * 32, d_at + i * 4, s_at + i * 4))
+                sums.set(term(c, spec, block, codes, sums.get(), *places(i, 0)))
             c.store(sums.get(), out + row * 4)
 
     return emit
 
 
-def matmat(spec):
+def matmat(spec, activations=_activations, term=_term):
     """What emits the product with many tokens: each block is unpacked once for all of them."""
 
     def emit(c, w, y, out, n_in, row0, row1, n_tokens, out_stride, scratch):
-        n_block = n_in >> 5
-        d_at = y + n_in * n_tokens
-        s_at = d_at + n_block * n_tokens * 4
-        sums = scratch + 64
+        n_block, sums = n_in >> 5, scratch + 64
+        places = activations(c, spec, y, n_in, n_tokens, scratch)
         with c.loop(row0, row1, 8) as row:
             group = w + (row >> 3) * n_block * spec.nbytes
             with c.loop(0, n_tokens) as t:
@@ -251,11 +262,9 @@ def matmat(spec):
                 block = group + i * spec.nbytes
                 codes = _codes(c, spec, block)
                 with c.loop(0, n_tokens) as t:
-                    at = i * n_tokens + t
-                    places = y + at * 32, d_at + at * 4, s_at + at * 4
                     place = sums + t * 32
-                    term = _term(c, spec, block, codes, *places)
-                    c.store(c.load(F32x8, place) + term, place)
+                    total = c.load(F32x8, place)
+                    c.store(term(c, spec, block, codes, total, *places(i, t)), place)
             with c.loop(0, n_tokens) as t:
                 c.store(c.load(F32x8, sums + t * 32), out + (t * out_stride + row) * 4)
 

@@ -80,7 +80,7 @@ def task_of(cell):
 
 def strip(notebook):
     """Make the student's notebook of the teacher's, in place: no solutions, no hidden tests, no
-    outputs of what was cut; locked cells cannot be edited or deleted in Jupyter."""
+    outputs; in Jupyter no cell of a task can be deleted, and no locked one edited."""
     for cell in notebook["cells"]:
         mark = marks(cell)
         if mark.get("solution"):
@@ -88,7 +88,7 @@ def strip(notebook):
         if cell["cell_type"] == "code":
             cell["source"] = HIDDEN.sub("", cell["source"]).rstrip("\n")
             cell["outputs"], cell["execution_count"] = [], None
-        if mark.get("locked") or mark.get("grade"):
+        if mark.get("locked") or mark.get("grade") or mark.get("solution"):
             cell["metadata"]["deletable"] = False
         if mark.get("locked"):
             cell["metadata"]["editable"] = False

@@ -25,7 +25,7 @@ def model_record(path, threads, depths):
         watch = speed.Stopwatch.of(model)
         found["threads"].append([n, watch.decode_rate(32), watch.prefill_rate(64)])
         if n == max(threads):
-            found["prefill"] = [[b, watch.prefill_rate(b, 5)] for b in BATCHES]
+            found["prefill"] = [[b, watch.prefill_rate(b)] for b in BATCHES]
             found["decode"] = [[d, watch.decode_rate(16, d)] for d in depths]
     return found
 

@@ -26,6 +26,15 @@ def _whole_lines(n_bytes):
     return -(-n_bytes // 64) * 64 + 64
 
 
+def _stride(n):
+    """Numbers from one token's row to the next: an odd number of cache lines.
+
+    Kernels write the same columns of many rows.  Rows a power of two apart would all fall into
+    the same few places of the first cache, and push each other out.
+    """
+    return (-(-n // 16) | 1) * 16
+
+
 class Memory:
     """Tables and buffers for one model, one number of threads, and up to `batch` tokens a call.
 
@@ -104,15 +113,15 @@ class Memory:
     def _shared(self):
         c, t, n = self.config, self.table, self.batch
         q, kv = padded_rows(c.n_embd_head), padded_rows(c.n_embd_kv)
-        t[T.QKV_STRIDE], t[T.K_AT], t[T.V_AT] = q + 2 * kv, 4 * q, 4 * (q + kv)
-        t[T.EMBD_STRIDE], t[T.FF_STRIDE] = padded_rows(c.n_embd), padded_rows(c.n_ff)
-        t[T.HEADS_STRIDE], t[T.VOCAB_STRIDE] = q, padded_rows(c.n_vocab)
+        t[T.QKV_STRIDE], t[T.K_AT], t[T.V_AT] = _stride(q + 2 * kv), 4 * q, 4 * (q + kv)
+        t[T.EMBD_STRIDE], t[T.FF_STRIDE] = _stride(c.n_embd), _stride(c.n_ff)
+        t[T.HEADS_STRIDE], t[T.VOCAB_STRIDE] = _stride(q), padded_rows(c.n_vocab)
         self.x = self._room(T.X, 4 * n * t[T.EMBD_STRIDE])
         self._room(T.X2, 4 * n * t[T.EMBD_STRIDE])
         self._room(T.QKV, 4 * n * t[T.QKV_STRIDE])
-        self._room(T.HEADS, 4 * n * q)
-        self._room(T.GATE, 4 * n * t[T.FF_STRIDE])
-        self._room(T.UP, 4 * n * t[T.FF_STRIDE])
+        self._room(T.HEADS, 4 * n * t[T.HEADS_STRIDE])
+        for place in (T.GATE, T.UP, T.GATED):
+            self._room(place, 4 * n * t[T.FF_STRIDE])
         self._room(T.ACTIVATIONS, self._most("activation_bytes", n))
 
     def _most(self, what, n):

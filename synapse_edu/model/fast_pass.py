@@ -58,9 +58,11 @@ def _feed_forward(t, number, layer):
     linear(t, number, up, y, t[T.UP], shape, stride, n)
     for token in range(n):
         at = 4 * (token * stride + first)
-        g, u = t[T.GATE] + at, t[T.UP] + at
-        if first < last:
-            swiglu_row(g, u, g, last - first, t[T.N_FF] - last, t[T.EXP_KIND])
+        if first < last:  # not in place: LLVM lays a loop into registers if nothing overlaps
+            swiglu_row(
+                t[T.GATE] + at, t[T.UP] + at, t[T.GATED] + at, last - first,
+                t[T.N_FF] - last, t[T.EXP_KIND],
+            )  # fmt: skip
 
 
 @inner
@@ -103,7 +105,7 @@ def run(table, number):
         _feed_forward(t, number, layer)
         wait(t)
         _onto_the_stream(
-            t, number, layer + T.FFN_DOWN, t[T.GATE], t[T.FF_STRIDE], t[T.N_FF], t[T.X2], t[T.X]
+            t, number, layer + T.FFN_DOWN, t[T.GATED], t[T.FF_STRIDE], t[T.N_FF], t[T.X2], t[T.X]
         )
         wait(t)
     _logits(t, number)

@@ -21,7 +21,7 @@ unless another type is named; rows are padded to a multiple of eight, their stri
     X, X2,                           # the residual stream [n, n_embd]
     QKV, QKV_STRIDE, K_AT, V_AT,     # [n, q | k | v], and bytes to k and v in a row
     HEADS,                           # attention's result [n, n_head · head_dim]
-    GATE, UP,                        # [n, n_ff]
+    GATE, UP, GATED,                 # [n, n_ff]: what SwiGLU takes, and what it gives
     EMBD_STRIDE, HEADS_STRIDE, FF_STRIDE, VOCAB_STRIDE,  # in numbers
     ACTIVATIONS,                     # prepared rows of all tokens
     LOGITS,                          # [n_wanted, n_vocab]
@@ -30,7 +30,7 @@ unless another type is named; rows are padded to a multiple of eight, their stri
     WORK, WORK_BYTES, NORMED_AT, OWN_AT, ATTENTION_AT, OWN_SCORES_AT,
     OUTPUT_NORM, OUTPUT, LAYERS,     # addresses of a norm, and of records
     KERNELS,                         # seven of them, see ops.fast.attention_products
-) = range(54)
+) = range(55)
 SIZE = 64
 
 # a matrix: addresses

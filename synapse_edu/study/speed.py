@@ -104,7 +104,7 @@ def fast_matmul():
     return matmul
 
 
-def product_seconds(format, batches, n_out=2048, n_in=2048, repeats=5, matmul=None, seed=0):
+def product_seconds(format, batches, n_out=2048, n_in=1024, repeats=40, matmul=None, seed=0):
     """Seconds of one product of a random matrix with batches of activation rows, on one thread.
 
     Parameters

@@ -4,9 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Before NumPy is imported, and for the kernels of the chapters: see lab.run_jupyter.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A busy computer is no failure: time is measured in benchmarks, not in tests.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parent.parent
 

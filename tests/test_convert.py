@@ -328,3 +328,11 @@ def test_transformers_computes_the_same(tmp_path, family):
     got = model.prefill([int(i) for i in ids], model.new_cache(), logits="all")  # (40, n_vocab)
     assert np.abs(want).max() > 1
     np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "copy"])
+def test_no_file_of_the_folder_is_written_over(tmp_path, name):
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(BadArgument, match=r"\.gguf"):
+        convert(tmp_path, tmp_path / name)
+    assert (tmp_path / "config.json").read_text(encoding="utf-8") == "{}"

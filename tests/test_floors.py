@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "synapse_edu"
 # A module may import its own room, and rooms on a lower floor: nothing beside it, nothing above.
 FLOOR = {
     "errors": 0,
+    "arguments": 0,
     "atomic": 0,
     "config_named": 0,
     "config": 1,

@@ -139,3 +139,25 @@ def test_arguments_of_the_wrong_kind(golden):
         se.load(golden / "llama_f32_tied.gguf", n_ctx=0)
     with pytest.raises(BadArgument, match="not a int"):
         se.load(3)
+
+
+def test_a_cache_of_another_model_of_the_same_shape_is_refused(golden):
+    a, b = se.load(golden / "llama_f16.gguf"), se.load(golden / "llama_bf16.gguf")
+    cache = a.new_cache(8)
+    a.prefill([1, 2, 3], cache)
+    with pytest.raises(BadArgument, match="another model"):
+        b.decode(4, cache)
+    same_file = se.load(golden / "llama_f16.gguf")
+    assert same_file.decode(4, cache).shape == (a.config.n_vocab,)
+
+
+@pytest.mark.parametrize("ids", [np.array(5), np.array([[1, 2]]), {1: 2}, {1, 2}, "12", 5, None])
+def test_ids_are_a_list_in_order(model, ids):
+    with pytest.raises(BadArgument, match="list of token ids"):
+        model.prefill(ids, model.new_cache(4))
+
+
+@pytest.mark.parametrize("more", [{"sampler": "greedy"}, {"stop": "x"}, {"stop": [1.5]}])
+def test_generation_refuses_what_it_cannot_use(model, more):
+    with pytest.raises(BadArgument):
+        model.generate([1, 2], 3, **more)

@@ -247,3 +247,9 @@ def test_lenient_utf8_never_loses_its_place(raw):
         assert codecs.decode(raw, "utf-8") == text
     except UnicodeDecodeError:
         pass
+
+
+@pytest.mark.parametrize("ids", [None, 5, np.array([[1, 2]]), np.array(3), [1.5], ["a"], [None]])
+def test_what_cannot_be_decoded_is_refused(ids):
+    with pytest.raises(BadArgument):
+        tiny(TINY[0]).decode(ids)

@@ -140,9 +140,11 @@ def convert(folder, path, format=None):
     UnsupportedModel
         Another kind of model, or a vocabulary that is not known.
     """
-    folder = Path(folder)
+    folder, path = Path(folder), Path(path)
     if format is not None:
         format_of(format)
+    if path.suffix != ".gguf":  # so that no file of the folder is ever written over
+        raise BadArgument(f"{path}: the new file's name must end in .gguf.")
     if not (folder / "config.json").is_file():
         raise FileProblem(f"{folder}: there is no config.json in this folder. Check the path.")
     settings = safetensors.read_json(folder / "config.json")

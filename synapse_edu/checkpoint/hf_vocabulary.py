@@ -85,7 +85,8 @@ class _Table:
 def _byte_level(folder, n_vocab):
     tokenizer = read_json(folder / "tokenizer.json")
     model = tokenizer.get("model")
-    if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
+    is_bpe = isinstance(model, dict) and model.get("type", "BPE") == "BPE"
+    if not is_bpe or not isinstance(model.get("vocab"), dict):
         raise UnsupportedModel("tokenizer.json: only vocabularies of the kind BPE are converted.")
     if model.get("byte_fallback"):
         raise UnsupportedModel(

@@ -6,7 +6,9 @@ Examples
 >>> weights.layers[0].attn_q                                                 # doctest: +SKIP
 """
 
+import hashlib
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -59,6 +61,13 @@ class Weights:
     layers: list = field(default_factory=list)
     output_bias: np.ndarray | None = None
     rope_freqs: np.ndarray | None = None
+
+    @cached_property
+    def fingerprint(self):
+        """Tells models apart: a hash of the last norm and of the embedding's first row."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.output_norm).tobytes())
+        digest.update(np.ascontiguousarray(self.token_embd.raw[:1]).tobytes())
+        return digest.hexdigest()[:16]
 
 
 # Biases that each architecture knows; all of them are optional.

@@ -33,8 +33,8 @@ def run(options):
         top_p=options.top_p,
         seed=options.seed,
     )
-    print(options.prompt, end="", flush=True)
     tokens = model.generate(options.prompt, max_tokens=options.max_tokens, sampler=sampler)
+    print(options.prompt, end="", flush=True)
     for token in tokens:
         print(token.text, end="", flush=True)
     print()

@@ -6,6 +6,7 @@ and not computed again.  The memory grows by one row per layer and token.
 
 import numpy as np
 
+from ..arguments import is_whole
 from ..errors import BadArgument, ContextFull
 
 
@@ -38,8 +39,8 @@ class KVCache:
         reused for another prompt.
     """
 
-    def __init__(self, config, n_ctx, dtype="float16"):
-        if isinstance(n_ctx, bool) or not isinstance(n_ctx, int | np.integer) or n_ctx < 1:
+    def __init__(self, config, n_ctx, dtype="float16", owner=None):
+        if not is_whole(n_ctx) or n_ctx < 1:
             raise BadArgument(f"n_ctx must be a whole number of at least 1, not {n_ctx!r}.")
         shape = (config.n_layer, config.n_head_kv, int(n_ctx), config.head_dim)
         self.n_ctx = int(n_ctx)
@@ -50,7 +51,7 @@ class KVCache:
             raise BadArgument(
                 f"A cache of {n_ctx:,} positions does not fit into memory; give a smaller n_ctx."
             ) from None
-        self.ids = []
+        self.ids, self.owner = [], owner
         self.n_clean = 0
         self._ticket = None
 
@@ -77,7 +78,7 @@ class KVCache:
 
     def truncate(self, n):
         """Forget every position from `n` on: the next token goes to position n."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= self.n:
+        if not is_whole(n) or not 0 <= n <= self.n:
             raise BadArgument(
                 f"truncate({n!r}): the cache holds {self.n} positions; give a number from 0 to "
                 f"{self.n}."
@@ -96,13 +97,17 @@ class KVCache:
                 "Shorten the text, truncate the cache, or make a cache with a larger n_ctx."
             )
 
-    def check(self, config, dtype):
-        """Raise BadArgument unless this cache has a model's shape and storage."""
+    def check(self, config, dtype, owner=None):
+        """Raise BadArgument unless this cache has a model's shape and storage, and is its own."""
         want = (config.n_layer, config.n_head_kv, self.n_ctx, config.head_dim)
         if self.k.shape != want or self.k.dtype != np.dtype(dtype):
             raise BadArgument(
                 f"This cache is {self.k.dtype} of shape {self.k.shape}; the model needs {dtype} "
                 f"of shape {want}. Make one with model.new_cache()."
+            )
+        if self.owner is not None and owner is not None and self.owner != owner:
+            raise BadArgument(
+                "This cache holds another model's keys and values. Make one with model.new_cache()."
             )
 
     def begin(self, n_new):

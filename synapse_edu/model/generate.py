@@ -6,6 +6,7 @@ from itertools import count
 
 import numpy as np
 
+from ..arguments import is_whole
 from ..errors import BadArgument, TokenizerProblem
 from .sampling import Sampler, log_probabilities, ranked
 
@@ -78,11 +79,7 @@ class Generation:
     """
 
     def __init__(self, model, prompt, max_tokens=None, sampler=None, cache=None, stop=True):
-        if max_tokens is not None and (
-            isinstance(max_tokens, bool)
-            or not isinstance(max_tokens, int | np.integer)
-            or max_tokens < 0
-        ):
+        if max_tokens is not None and (not is_whole(max_tokens) or max_tokens < 0):
             raise BadArgument(f"max_tokens must be a whole number or None, not {max_tokens!r}.")
         text = isinstance(prompt, str | bytes)
         try:
@@ -95,15 +92,17 @@ class Generation:
             prompt = self._tokenizer.encode(prompt, add_special=True, parse_special=False)
         self.prompt_ids = model.check_ids(prompt)
         self.cache = model.new_cache() if cache is None else cache
-        self.cache.check(model.config, model.numerics.cache)
+        self.cache.check(model.config, model.numerics.cache, model.weights.fingerprint)
         self.cache.require(len(self.prompt_ids), after=0)  # it is rewound where they differ
         self.sampler = Sampler.greedy() if sampler is None else sampler
+        if not (hasattr(self.sampler, "pick") and hasattr(self.sampler, "restart")):
+            raise BadArgument(f"sampler must be a Sampler(seed=1) or the like, not {sampler!r}.")
         self.ids, self.text, self.stop_reason, self.end_id, self.n_reused = [], "", None, None, 0
         self._model, self._max_tokens = model, max_tokens
         if stop is True:
             self._stop = _end_ids(self._tokenizer)
         else:
-            self._stop = frozenset(int(i) for i in (stop or ()))
+            self._stop = frozenset(model.check_ids(list(stop))) if stop else frozenset()
         self._tokens = self._run()
 
     def __iter__(self):

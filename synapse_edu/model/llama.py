@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..arguments import is_whole
 from ..errors import BadArgument, TokenizerProblem
 from ..numerics import Numerics
 from ..tokenizer.tokenizer import Tokenizer
@@ -54,7 +55,7 @@ class Llama:
         self.numerics = Numerics.named(numerics)
         self.backend = backends.make(backend, weights, config, self.numerics, n_threads)
         self.n_ctx = min(config.n_ctx_train, N_CTX_DEFAULT) if n_ctx is None else n_ctx
-        if not isinstance(self.n_ctx, int | np.integer) or self.n_ctx < 1:
+        if not is_whole(self.n_ctx) or self.n_ctx < 1:
             raise BadArgument(f"n_ctx must be a whole number of at least 1, not {n_ctx!r}.")
         self.metadata = {} if metadata is None else metadata
         self._tokenizer, self._asked = None, (backend, n_threads)
@@ -97,13 +98,14 @@ class Llama:
 
     def new_cache(self, n_ctx=None):
         """An empty KVCache of `n_ctx` positions; by default as many as the model was given."""
-        return KVCache(self.config, self.n_ctx if n_ctx is None else n_ctx, self.numerics.cache)
+        n_ctx = self.n_ctx if n_ctx is None else n_ctx
+        return KVCache(self.config, n_ctx, self.numerics.cache, self.weights.fingerprint)
 
     def _check_cache(self, cache):
         if not isinstance(cache, KVCache):
             kind = type(cache).__name__
             raise BadArgument(f"The cache must come from model.new_cache(); this is a {kind}.")
-        cache.check(self.config, self.numerics.cache)
+        cache.check(self.config, self.numerics.cache, self.weights.fingerprint)
 
     def prefill(self, ids, cache, logits="last"):
         """Put ids at the cache's next positions.
@@ -192,7 +194,8 @@ class Llama:
 
     def check_ids(self, ids):
         """The ids as a list of int; BadArgument if there are none or one is out of range."""
-        if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
+        unordered = isinstance(ids, str | bytes | dict | set | frozenset)
+        if unordered or not hasattr(ids, "__iter__") or getattr(ids, "ndim", 1) != 1:
             raise BadArgument(
                 f"Expected a list of token ids, not {type(ids).__name__}; encode text with "
                 "model.tokenizer.encode(text)."
@@ -201,7 +204,7 @@ class Llama:
         if not ids:
             raise BadArgument("There are no ids to evaluate: the prompt is empty. Give at least 1.")
         for id in ids:
-            if isinstance(id, bool | np.bool_) or not isinstance(id, int | np.integer):
+            if not is_whole(id):
                 raise BadArgument(f"Token ids are whole numbers; {id!r} is {type(id).__name__}.")
             if not 0 <= id < self.config.n_vocab:
                 raise BadArgument(
@@ -219,7 +222,7 @@ def _rows(logits, n):
         return [n - 1] if logits == "last" else list(range(n))
     rows = []
     for r in np.atleast_1d(logits).tolist():
-        if isinstance(r, bool) or not isinstance(r, int) or not -n <= r < n:
+        if not is_whole(r) or not -n <= r < n:
             raise BadArgument(f"Row {r!r} does not exist: the batch has rows 0 to {n - 1}.")
         rows.append(r % n)
     return rows

@@ -11,6 +11,7 @@ The filters apply in this order, as llama.cpp's default chain does:
 
 import numpy as np
 
+from ..arguments import is_whole
 from ..errors import BadArgument
 
 
@@ -89,11 +90,11 @@ class Sampler:
     def __init__(self, temperature=1.0, top_k=0, top_p=1.0, seed=None):
         if not _is_number(temperature) or not 0 <= temperature < np.inf:
             raise BadArgument(f"temperature must be a number of at least 0, not {temperature!r}.")
-        if not _is_whole(top_k) or top_k < 0:
+        if not is_whole(top_k) or top_k < 0:
             raise BadArgument(f"top_k must be a whole number, 0 for all tokens, not {top_k!r}.")
         if not _is_number(top_p) or not 0 < top_p <= 1:
             raise BadArgument(f"top_p must lie above 0 and be at most 1, not {top_p!r}.")
-        if seed is not None and (not _is_whole(seed) or seed < 0):
+        if seed is not None and (not is_whole(seed) or seed < 0):
             raise BadArgument(f"seed must be a whole number of at least 0, or None, not {seed!r}.")
         self.temperature, self.top_k, self.top_p, self.seed = temperature, top_k, top_p, seed
         self.restart()
@@ -161,9 +162,5 @@ def _softmax(x, temperature=1.0):
     return p / p.sum()
 
 
-def _is_whole(x):
-    return isinstance(x, int | np.integer) and not isinstance(x, bool)
-
-
 def _is_number(x):
-    return _is_whole(x) or isinstance(x, float | np.floating)
+    return is_whole(x) or isinstance(x, float | np.floating)

@@ -87,6 +87,8 @@ def _source(vocabulary, template):
             "This file has no chat template (tokenizer.chat_template). Give one as `template`, "
             "or write the prompt yourself."
         )
+    if template is not None and not isinstance(template, str):
+        raise BadArgument(f"A template is text, or the name of one, not {template!r}.")
     source = known.get(template or "", template)
     if len(source) > MAX_TEMPLATE:
         raise TokenizerProblem(f"The chat template is longer than {MAX_TEMPLATE} characters.")

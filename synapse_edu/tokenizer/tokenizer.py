@@ -189,7 +189,7 @@ class Tokenizer:
     def _check(self, token):
         try:
             index = token.__index__()
-        except AttributeError:
+        except (AttributeError, TypeError):
             raise BadArgument(f"A token id is a whole number, not {token!r}.") from None
         if not 0 <= index < self.vocabulary.n_tokens:
             raise BadArgument(
@@ -210,6 +210,8 @@ class Tokenizer:
         unparse_special : bool
             Show control tokens by their text.
         """
+        if not hasattr(ids, "__iter__") or getattr(ids, "ndim", 1) != 1:
+            raise BadArgument(f"decode takes a list of token ids, not {ids!r}.")
         v, ids = self.vocabulary, [self._check(token) for token in ids]
         strip = int(v.add_space_prefix)
         if remove_special and v.add_bos and ids and ids[0] == v.roles["bos"]:

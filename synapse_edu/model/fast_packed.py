@@ -9,6 +9,7 @@ import hashlib
 import mmap
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import platformdirs
@@ -20,6 +21,7 @@ from ..ops.fast.kernels import mode_of
 from ..ops.fast.memory import ALIGN, aligned_empty
 
 IN_MEMORY = 512 * 2**20  # bytes up to which the packed copy stays in memory
+ENV_SHARED = "SYNAPSE_PACKED"  # a folder where models of every size are packed, for a class
 
 
 class Packed:
@@ -62,7 +64,7 @@ class Packed:
 
     def _room(self, to_pack):
         """The packed bytes of all matrices, one after another."""
-        if self.nbytes > IN_MEMORY:
+        if self.nbytes > IN_MEMORY or (self.nbytes and os.environ.get(ENV_SHARED)):
             try:
                 return self._in_file(to_pack, _folder())
             except OSError:  # a full disk, or a folder that cannot be written
@@ -93,6 +95,8 @@ class Packed:
 
 
 def _folder():
+    if given := os.environ.get(ENV_SHARED):
+        return Path(os.path.expanduser(given))
     return platformdirs.user_cache_path("synapse_edu", appauthor=False) / "packed"
 
 

@@ -115,7 +115,8 @@ def _row(s, state, chosen):
     if len(s.tokens) <= COPIED:
         ids = ", ".join(str(i) for i, _ in s.tokens)
         copy = f'<button type="button" data-copy="[{ids}]">copy ids</button>'
-    chips = "".join(_chip(i, raw) for i, raw in s.tokens[:CHIPS])
+    # the spaces keep chips and ids apart where a page drops the style
+    chips = " ".join(_chip(i, raw) for i, raw in s.tokens[:CHIPS])
     more = f"<p>and {len(s.tokens) - CHIPS} more tokens</p>" if len(s.tokens) > CHIPS else ""
     count = f"{len(s.tokens)} token{'' if len(s.tokens) == 1 else 's'}"
     heading = f"<h4>{safe(s.name)}: {count}{mark} {copy}</h4>"
@@ -125,7 +126,7 @@ def _row(s, state, chosen):
 def _chip(i, raw):
     what = f"id {i}, bytes {raw.hex(' ')}" if raw else f"id {i}, no bytes"
     return (
-        f'<span class="se-chip" title="{what}"><span class="se-tok">{safe(visible(raw))}</span>'
+        f'<span class="se-chip" title="{what}"><span class="se-tok">{safe(visible(raw))}</span> '
         f'<span class="se-soft">{i}</span></span>'
     )
 
@@ -136,7 +137,7 @@ def _replay(here, state, live):
         return f'<p class="se-soft">{why}</p>'
     now, last = at(here, state), len(here.moments) - 1
     moment = here.moments[now]
-    parts = "".join(
+    parts = " ".join(
         f'<span class="se-chip"><span class="se-tok">{safe(visible(part.raw))}</span></span>'
         for part in moment.parts[:CHIPS]
     )

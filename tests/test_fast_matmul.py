@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -187,7 +188,12 @@ def test_compiled_code_is_kept_where_only_its_owner_can_write(tmp_path):
         assert part.stat().st_mode & 0o777 == 0o700
     for damaged in folder.iterdir():
         damaged.write_bytes(b"not code")
+    old, recent = folder.parent / "of_another_version", folder.parent / "of_last_week"
+    for other, days in ((old, 100), (recent, 7)):
+        other.mkdir()
+        os.utime(other, (time.time() - 86_400 * days,) * 2)
     assert run_one({"NUMBA_CACHE_DIR": str(tmp_path)}) == printed
+    assert recent.exists() and not old.exists()
 
 
 def test_works_where_no_folder_can_be_written(tmp_path):

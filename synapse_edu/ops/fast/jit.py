@@ -12,8 +12,10 @@ import hashlib
 import os
 import pickle
 import platform
+import shutil
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 import llvmlite
@@ -29,6 +31,7 @@ from ...atomic import replacing
 
 PACKAGE = Path(__file__).resolve().parents[2]
 SOURCES = ("ops", "formats", "model/fast*")  # what compiled code may depend on
+UNUSED = 90 * 86_400  # seconds after which code of another version is deleted
 # No fastmath: it would reorder sums and drop NaN (the bits are the contract here).
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -82,6 +85,13 @@ def _private(folder):
     return folder
 
 
+def _forget_unused(base):
+    """Delete code of other versions that nobody has used for a season."""
+    for folder in base.iterdir():
+        if folder.is_dir() and time.time() - folder.stat().st_mtime > UNUSED:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 @functools.cache
 def cache_folder():
     """The folder of compiled code, or None where none can be written.
@@ -98,7 +108,11 @@ def cache_folder():
         if not base:
             continue
         try:
-            return _private(_private(Path(base) / "compiled") / source_key())
+            base = _private(Path(base) / "compiled")
+            folder = _private(base / source_key())
+            os.utime(folder)  # it was used today
+            _forget_unused(base)
+            return folder
         except OSError:
             continue
     return None

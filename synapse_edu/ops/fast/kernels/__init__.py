@@ -11,6 +11,7 @@ The life of a weight matrix::
     k = for_format(weight.format, mode)                 # a Kernels record; compiles, or loads
     packed = np.empty(repack.packed_bytes(weight.format, n_out, n_in, mode), np.uint8)
     repack.pack(weight, mode, packed)                   # once
+    # or weight.raw itself, where repack.usable_as_stored(weight, mode)
 
 One token (matrix times vector)::
 

@@ -9,11 +9,11 @@ from numba import float32
 from ..jit import inner
 from ..memory import f32_at, u8_at
 from ..simd import F32, F32x8, F64x8, kernel
-from .unpack import UNPACK, block_at
+from .unpack import BLOCK_BYTES, UNPACK, block_at
 
 TOKENS = 4  # whose sums stay in registers while a block passes by
 BLOCK_AT = 64  # in scratch: a block taken apart, its values (256, row 8), the sums of every token
-VALUES_AT = BLOCK_AT + 1024
+VALUES_AT = BLOCK_AT + BLOCK_BYTES
 SUMS_AT = VALUES_AT + 256 * 32
 
 

@@ -1,4 +1,4 @@
-"""Which code serves a format: packed rows and vector kernels, or plain loops.
+"""Which code serves a format and a mode.
 
 A `Family` gathers what is particular to it: the layout of packed weights, how they are packed, and
 the two products.
@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from ....errors import BadArgument
 from ....formats.layout import format_of, row_bytes
 from ..simd import kernel
-from . import decoded, lanes_k, lanes_k_many, lanes_k_one, plain, rows_32, rows_float, rows_xs
+from . import (
+    decoded,
+    lanes_k,
+    lanes_k_many,
+    lanes_k_one,
+    lanes_q2,
+    rows_32,
+    rows_float,
+    rows_xs,
+)
 
 MODES = ("blocks", "synapse", "float32")
 
@@ -42,11 +51,12 @@ class Family:
     scratch_bytes: object
 
 
-def _as_stored(format, product, scratch_bytes):
+def _decoded(format):
     def packed_bytes(n_rows, n_in):
         return n_rows * row_bytes(format.name, n_in)
 
-    return Family("rows", packed_bytes, None, None, product, scratch_bytes)
+    product = functools.partial(decoded.products, format)
+    return Family("rows", packed_bytes, None, None, product, decoded.scratch_bytes)
 
 
 def _vector(spec, pack, one, many, scratch_bytes):
@@ -54,10 +64,24 @@ def _vector(spec, pack, one, many, scratch_bytes):
         f"{pack.__name__.rpartition('.')[2]}:{spec.layout}",
         functools.partial(pack.packed_bytes, spec),
         functools.partial(pack.packer, spec),
-        lambda: kernel(one(spec)),
+        one and (lambda: kernel(one(spec))),
         lambda: kernel(many(spec)),
         functools.partial(scratch_bytes, spec),
     )
+
+
+def _table():
+    """The arguments of `_vector` for each format, or format and mode."""
+    table = {
+        name: (spec, part, part.matvec, part.matmat, part.scratch_bytes)
+        for part in (rows_float, rows_32, rows_xs, lanes_q2)
+        for name, spec in part.SPECS.items()
+    }
+    products = lanes_k_one.matvec, lanes_k_many.matmat, lanes_k_many.scratch_bytes
+    return table | {name: (spec, lanes_k, *products) for name, spec in lanes_k.SPECS.items()}
+
+
+TABLE = _table()
 
 
 @functools.cache
@@ -73,15 +97,5 @@ def family(format, mode="blocks"):
     if mode not in MODES:
         raise BadArgument(f"mode {mode!r} is not known; choose one of {', '.join(MODES)}.")
     if known.is_float:
-        spec, part = rows_float.SPECS[format, mode], rows_float
-        return _vector(spec, part, part.matvec, part.matmat, part.scratch_bytes)
-    if mode == "float32":
-        return _as_stored(known, functools.partial(decoded.products, known), decoded.scratch_bytes)
-    for part in (rows_32, rows_xs):
-        if format in part.SPECS:
-            parts = part.matvec, part.matmat, part.scratch_bytes
-            return _vector(part.SPECS[format], part, *parts)
-    if format in lanes_k.SPECS:
-        parts = lanes_k_one.matvec, lanes_k_many.matmat, lanes_k_many.scratch_bytes
-        return _vector(lanes_k.SPECS[format], lanes_k, *parts)
-    return _as_stored(known, functools.partial(plain.products, known), plain.scratch_bytes)
+        return _vector(*TABLE[format, mode])
+    return _decoded(known) if mode == "float32" else _vector(*TABLE[format])

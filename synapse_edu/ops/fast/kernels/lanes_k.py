@@ -26,7 +26,7 @@ from ....formats.layout import FORMATS
 from ..jit import inner, njit
 from ..memory import u8_at
 from ..simd import F32x8, I8x16, I8x32, I16x16, I32x8
-from .unpack import UNPACK, block_at
+from .unpack import BLOCK_BYTES, UNPACK, block_at
 
 SUMS = 9 * 32  # bytes of sums of eight rows and one token: rows of eight lanes, then the ninth
 
@@ -185,7 +185,7 @@ def finish_rows(c, sums, ninth):
 
 # --- packing -----------------------------------------------------------------------------------
 @inner
-def _in_lanes(codes, offset, q):
+def in_lanes(codes, offset, q):
     """Codes made unsigned and put in the order of the activations (`layout`)."""
     for t in range(4):
         for s in range(2):
@@ -219,14 +219,19 @@ def _pack_high_bits(q, target, at, n):
 
 
 @inner
-def _pack_three_bits(q, target, row, codes_at, high_at):
-    at = codes_at + 256 * (row >> 2) + 32 * (row & 3)
+def pack_low_bits(q, target, at):
+    """The two lowest bits of four registers in each byte; the two halves 128 bytes apart."""
     for half in range(2):
         for j in range(32):
             bits = uint8(0)
             for k in range(4):
                 bits |= (q[128 * half + 32 * k + j] & 3) << 2 * k
             target[at + 128 * half + j] = bits
+
+
+@inner
+def _pack_three_bits(q, target, row, codes_at, high_at):
+    pack_low_bits(q, target, codes_at + 256 * (row >> 2) + 32 * (row & 3))
     _pack_high_bits(q, target, high_at + 32 * row, 2)
 
 
@@ -268,7 +273,7 @@ def packer(spec):
 
     def pack(raw, out, n_out, n_rows, n_in):
         n_block, q = n_in // 256, np.empty(256, np.uint8)
-        room = np.empty(1024, np.uint8)
+        room = np.empty(BLOCK_BYTES, np.uint8)
         b = block_at(room.ctypes.data)
         for group in range(n_rows // 8):
             for i in range(n_block):
@@ -284,7 +289,7 @@ def packer(spec):
                         target[16 * half + 2 * row] = source[start]
                         target[16 * half + 2 * row + 1] = source[start + 1]
                     pack_scales(source, 0, b, target, row)
-                    _in_lanes(b.codes, offset, q)
+                    in_lanes(b.codes, offset, q)
                     pack_codes(q, target, row, codes_at, high_at)
 
     return njit(pack, tag=spec.name)

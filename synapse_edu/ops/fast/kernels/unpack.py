@@ -2,8 +2,7 @@
 
 Every function here is ``unpack(raw, at, b)``: `raw` holds the bytes of a row, `at` is where the
 block begins.  It fills the small arrays of `b`, a `Block`: codes int8 (256,), scales and minima
-int32 (16,) one for each sub-block, and head float32 (2,): d, and m or dmin.  ``scaled`` int16
-(256,) is room for scale · code.
+int32 (16,) one for each sub-block, and head float32 (2,): d, and m or dmin.
 """
 
 from collections import namedtuple
@@ -13,20 +12,20 @@ from numba import int8, int32, uint16, uint32
 from ....formats.unpack import IQ4_LEVELS, MXFP4_LEVELS
 from ..half import float_of, half_to_float
 from ..jit import inner
-from ..memory import f32_at, i8_at, i16_at, i32_at
+from ..memory import f32_at, i8_at, i32_at
 
-Block = namedtuple("Block", "codes scales mins head scaled")
+BLOCK_BYTES = 448
+Block = namedtuple("Block", "codes scales mins head")
 
 
 @inner
 def block_at(address):
-    """A `Block` in the 1024 bytes at an address."""
+    """A `Block` in the `BLOCK_BYTES` at an address."""
     return Block(
         i8_at(address, 256),
         i32_at(address + 256, 16),
         i32_at(address + 320, 16),
         f32_at(address + 384, 2),
-        i16_at(address + 448, 256),
     )
 
 

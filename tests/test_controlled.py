@@ -5,8 +5,9 @@ from dataclasses import asdict, replace
 import numpy as np
 
 import synapse_edu as se
-from synapse_edu.study import controlled, posttraining
+from synapse_edu.study import controlled, posttraining, preference
 from synapse_edu.study.export import parameters
+from synapse_edu.study.recorded import recorded
 
 
 def changed(a, b):
@@ -44,3 +45,28 @@ def test_requests_of_the_test_are_none_of_the_training():
     size = posttraining.Size(n_notes=20, n_test=20)
     asked = set(posttraining.requests(size.n_test, "test", kept=True))
     assert len(asked) == 20 and not asked & set(posttraining.requests(size.n_notes, "1/0"))
+
+
+def test_the_record_is_of_these_arms_and_of_this_model():
+    record = recorded("controlled")
+    assert {name: arm["arm"] for name, arm in record["arms"].items()} == {
+        name: asdict(arm) for name, arm in controlled.ARMS.items()
+    }
+    assert record["lengths"] == list(controlled.LENGTHS)
+    assert all(
+        [run["seed"] for run in x["runs"]] == record["seeds"] for x in record["arms"].values()
+    )
+    model = se.load()
+    given = parameters(model), model.config, model.tokenizer
+    fresh = controlled.found(*given, n=20, seed="fresh")
+    assert abs(fresh - record["before"]["fresh"]) < 0.05  # another machine may round once otherwise
+
+
+def test_the_record_of_post_training_is_whole():
+    record = recorded("posttraining")
+    for name in posttraining.JUDGES:
+        assert [len(rounds) for rounds in record[name]] == [2] * len(record["seeds"])
+    for name in posttraining.RATES:
+        for run in record[name]:
+            assert len(run["losses"]) == preference.CAREFUL.n_steps
+            assert abs(run["losses"][0] - np.log(2)) < 1e-5

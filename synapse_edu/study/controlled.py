@@ -7,9 +7,9 @@ find a fact in 192.  They differ in an `Arm`: what is in the text, how long the 
 rate, the steps.
 
 The question of the badly done experiments: is it better when the filler holds nothing about the
-weather?  That is a small change.  A higher rate, more steps, or the tests among the data move the
-score by much more, so an experiment that changes one of them together with the filler tells about
-that, and not about the filler.
+weather?  A higher rate, more steps, or the tests among the data move the score by more than that.
+An experiment that changes one of them together with the filler tells about that one, and may even
+hide that the filler did harm.
 """
 
 import os

@@ -1,5 +1,7 @@
 """Tiny random models of any family, made in memory: to try what a rule does, not what it means."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..checkpoint.weights import BIASES, LayerWeights, Weights
@@ -91,7 +93,7 @@ def changed(model, **changes):
             LayerWeights(**{k: v for k, v in vars(layer).items() if not k.endswith("_bias")})
             for layer in weights.layers
         ]
-        weights = Weights(**{**vars(weights), "layers": layers})
+        weights = replace(weights, layers=layers)
     if not changes.pop("factors", True):
-        weights = Weights(**{**vars(weights), "rope_freqs": None})
+        weights = replace(weights, rope_freqs=None)
     return Llama(config.replace(**changes), weights, numerics=model.numerics)

@@ -152,17 +152,13 @@ def environment(platform, python):
     """
     known = {"win": ("win32", "Windows", "nt"), "macosx": ("darwin", "Darwin", "posix")}
     known |= dict.fromkeys(("manylinux", "linux", "musllinux"), ("linux", "Linux", "posix"))
-    for start, (name, system, os_name) in known.items():
-        if platform.startswith(start):
-            break
-    else:
+    system = next((known[start] for start in known if platform.startswith(start)), None)
+    if system is None:
         raise BadArgument(f"{platform!r} is no platform tag; give one such as win_amd64.")
     machines = ("x86_64", "arm64", "aarch64", "amd64")
     machine = next((m for m in machines if platform.endswith(m)), "")
     return {
-        "sys_platform": name,
-        "platform_system": system,
-        "os_name": os_name,
+        **dict(zip(("sys_platform", "platform_system", "os_name"), system, strict=True)),
         "platform_machine": machine.upper() if machine == "amd64" else machine,
         "python_version": python,
         "python_full_version": f"{python}.0",

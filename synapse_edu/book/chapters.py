@@ -7,11 +7,12 @@ from ..classroom import editions
 
 TERM = re.compile(r"(?<!\*)\*\*([A-Za-z][^*\n]{1,40})\*\*(?!\*)")
 EXERCISES = re.compile(r"\[([^\]]*)\]\(\.\./(exercises/[^)#]*)\)")
+CHAPTERS = re.compile(r"\[([^\]]*)\]\((\d\d_[^)/#]*\.ipynb)\)")
 FENCED = re.compile(r"(```.*?```|\$\$.*?\$\$|`[^`]*`)", re.S)
 FOLD = "Show the solution"
 
 
-def prepare(notebook, terms, exercises):
+def prepare(notebook, terms, exercises, chapters):
     """Turn a notebook, as plain dicts, into the book's copy of it, in place.
 
     Parameters
@@ -22,13 +23,16 @@ def prepare(notebook, terms, exercises):
         Terms of the glossary by their lower-case forms.
     exercises : dict of str → str
         The page of each folder of exercises, both as paths from the book's root.
+    chapters : container of str
+        File names of the chapters that there are.
     """
     if any(editions.marks(cell) for cell in notebook["cells"]):
         notebook["cells"] = fold_solutions(notebook["cells"])
     known = dict(terms)
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = link_exercises(link_terms(cell["source"], known), exercises)
+            text = link_exercises(link_terms(cell["source"], known), exercises)
+            cell["source"] = CHAPTERS.sub(lambda m: m[0] if m[2] in chapters else m[1], text)
         for output in cell.get("outputs", []):
             describe_picture(output.get("data", {}))
     return notebook

@@ -28,9 +28,10 @@ def gather(folder):
     notebooks = _notebooks(home)
     terms = glossary.terms((PAGES / "glossary.md").read_text(encoding="utf-8"))
     exercises = {n.rsplit("/", 1)[0]: n for n in notebooks if n.startswith("exercises/")}
+    names = {path.name for path in notebooks.values()}
     for name, path in notebooks.items():
         notebook = editions.read(path)
-        chapters.prepare(notebook, terms, exercises)
+        chapters.prepare(notebook, terms, exercises, names)
         editions.write(notebook, folder / name)
     shutil.copytree(PAGES, folder / "pages")
     made = {**api.pages(), "pages/symbols.md": symbols.page(), "pages/views.md": live.page()}

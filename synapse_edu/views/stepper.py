@@ -96,7 +96,8 @@ def render(trace, state, guesses=None, live=True):
     here = nearest_layer(trace, state.index) + after
     columns = (
         '<div class="se-columns">'
-        f'<div class="se-ops" data-scroll tabindex="0" role="group" aria-label="The steps">{step_list(trace, state, live)}</div>'
+        '<div class="se-ops" data-scroll tabindex="0" role="group" aria-label="The steps">'
+        f"{step_list(trace, state, live)}</div>"
         f"<div>{step_html(trace, state, spec, layer)}</div>"
         f"<div>{cache_column(trace, state)}</div></div>"
     )

@@ -73,7 +73,7 @@ def measure(n, model, backend):
 
 def table(record):
     """The measurement as Markdown."""
-    lines = ["| Model | Kernels | All together | Each | Each alone would show | Its own |",
+    lines = ["| Model | Kernels | All together (PSS) | Each (PSS) | Each (resident) | Its own |",
              "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     for row in record["rows"]:
         numbers = [row[n] / 2**20 for n in ("pss_total", "pss_each", "rss_each", "private_each")]

@@ -45,6 +45,13 @@ def test_no_address_of_an_object_is_stored(path):
             assert not ADDRESS.search(text.replace("at 0xADDRESS", "")), cell.id
 
 
+def test_the_first_chapter_links_to_every_other():
+    first, *others = CHAPTERS
+    text = "".join(c.source for c in nbformat.read(first, as_version=4).cells)
+    missing = [path.name for path in others if f"]({path.name})" not in text]
+    assert not missing, f"put these into the table of {first.name}: {missing}"
+
+
 def test_the_patterns_find_what_they_are_for():
     assert MEASURES.search("t = time.perf_counter()") and MEASURES.search("w.decode_rate(16)")
     assert not MEASURES.search("rate(cost)") and ADDRESS.search("<A object at 0x7f00deadbeef>")

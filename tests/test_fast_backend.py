@@ -2,6 +2,7 @@
 
 import _thread
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -189,6 +190,19 @@ def test_a_forked_child_makes_threads_of_its_own():
     want, _ = run(model, ids, [4])
     child = os.fork()
     if child == 0:
+        got, _ = run(model, ids, [2, 0, 0])
+        os._exit(differing(got, want) != 0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system starts processes otherwise")
+def test_a_child_forked_from_the_middle_of_a_pass_does_not_wait_for_its_parents_threads():
+    model, ids = opened("llama_q4_1"), [1, 2, 3, 4]
+    want, _ = run(model, ids, [4])
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        model.backend._memory.place[0] = 1  # as if another thread had been waiting at the time
         got, _ = run(model, ids, [2, 0, 0])
         os._exit(differing(got, want) != 0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

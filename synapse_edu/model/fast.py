@@ -80,6 +80,7 @@ class Fast:
             layers[:, place] = x.ctypes.data + np.arange(len(x)) * x.strides[0]  # (n_layer,)
         table[T.N], table[T.POSITION], table[T.N_CTX] = n, position, cache.n_ctx
         self._turn(table, position, n)
+        memory.place[:] = 0  # a process forked from the middle of a pass has threads counted there
         self.team.run(run, table.ctypes.data)
         return logits
 

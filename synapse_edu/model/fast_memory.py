@@ -75,7 +75,7 @@ class Memory:
         t[T.EXP_KIND], t[T.HALF], t[T.WIDE] = exp_kind(numerics), kind == "half", kind != "rounded"
         t[T.ITEMSIZE] = 2 if numerics.cache == "float16" else 4
         t[T.N_THREADS], t[T.GIVE_WAY] = n_threads, yield_address()
-        self._room(T.PLACE, BYTES)
+        self.place = self._room(T.PLACE, BYTES)
         kernels = np.array(addresses(kind, c.head_dim), np.int64)  # (7,)
         self._kept["kernels"], t[T.KERNELS] = kernels, kernels.ctypes.data
 

@@ -3,7 +3,9 @@
 import copy
 import csv
 import json
+import os
 import socket
+import sys
 import threading
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from synapse_edu import cli
 from synapse_edu.classroom import editions, grade, isolate, tasks
 from synapse_edu.classroom.editions import marks
+from synapse_edu.classroom.plain import unpack
 from synapse_edu.errors import BadArgument
 
 NAME = "02_one_token_step_by_step"
@@ -242,6 +245,74 @@ def test_nothing_is_reached_over_the_network(tmp_path):
     server.close()
     assert reached == []
     assert statuses(result)["top_k"] == "raised"
+
+
+CHEATS = {
+    # the right answer out of the package, out of memory, out of the teacher's notebook
+    "rms_norm": "from synapse_edu.classroom.tasks import find\n"
+    "rms_norm = lambda *a: find('ex02.rms_norm').right(*a)",
+    "rope": "import gc\n"
+    "found = [f for f in gc.get_objects() if 'ex02' in str(getattr(f, '__module__', ''))]\n"
+    "rope = lambda *a: [f for f in found if getattr(f, '__name__', '') == 'rope'][0](*a)",
+    "attention": "def attention(*a):\n"
+    "    from synapse_edu.classroom.exercises.ex02 import attention as right\n"
+    "    return right(*a)",
+    "kv_heads": "def kv_heads(*a):\n    from synapse_edu.classroom import editions\n"
+    "    names = {}\n    exec(editions.solution_of('ex02.kv_heads'), names)\n"
+    "    return names['kv_heads'](*a)",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hides files from a process")
+def test_the_right_answers_are_not_within_reach(tmp_path):
+    result = graded(tmp_path, solved(**CHEATS))
+    assert statuses(result) == ALL_RIGHT | dict.fromkeys(CHEATS, "raised")
+
+
+def test_a_check_in_a_cell_of_the_learners_own_stops_nothing(tmp_path):
+    notebook = solved()
+    source = "insist('ex02.top_k', top_k); hint('ex02.top_k'); x = check('ex02.rope', 3)"
+    notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": source})
+    result = graded(tmp_path, notebook)
+    assert statuses(result) == ALL_RIGHT and result.notes == []
+
+
+SPIES = """
+import os, pathlib, subprocess
+tries = [
+    lambda: pathlib.Path({secret!r}).read_text(),
+    lambda: open({secret!r}, "w"),
+    lambda: os.open({secret!r}, os.O_RDWR),
+    lambda: os.remove({secret!r}),
+    lambda: os.mkdir({secret!r} + "-folder"),
+    lambda: subprocess.run(["python", "--version"]),
+    lambda: os.kill({pid}, 0),
+]
+refused = 0
+for each in tries:
+    try:
+        each()
+    except PermissionError:
+        refused += 1
+pathlib.Path("mine.txt").write_text("fine")
+def top_k(logits, k):
+    return [refused] if pathlib.Path("mine.txt").read_text() == "fine" else None
+"""
+
+
+def test_files_and_processes_of_others_are_out_of_reach(tmp_path, monkeypatch):
+    secret = tmp_path / "ben.ipynb"
+    secret.write_text("answers", encoding="utf-8")
+    seen = []
+    monkeypatch.setattr(
+        grade, "_judge", lambda name, line, cases, seed: seen.append(line) or grade.Verdict("x", "")
+    )
+    graded(tmp_path / "in", solved(top_k=SPIES.format(secret=str(secret), pid=os.getpid())))
+    line = next(line for line in seen if line["task"] == "ex02.top_k")
+    values = {unpack(outcome["value"])[0] for outcome in line["outcomes"]}
+    assert values == {7 if sys.platform == "linux" else 6}  # elsewhere it can be read
+    assert secret.read_text(encoding="utf-8") == "answers"
+    assert not (tmp_path / "ben.ipynb-folder").exists()
 
 
 # --- feedback ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import chromium
 from .checkpoint import catalogue
 from .checkpoint.download import check as check_sha256
 from .errors import SynapseError
@@ -16,8 +17,9 @@ from .errors import SynapseError
 GOOD, NOTE, BAD = "good", "note", "bad"
 OLDEST = (3, 11)
 ROOM = 500 * 2**20  # bytes: SmolLM2 with its download, and compiled code
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-SETTINGS = ("SYNAPSE_MODEL", "SYNAPSE_HOME", "SYNAPSE_PROGRESS", "NUMBA_CACHE_DIR")
+SETTINGS = (
+    "SYNAPSE_MODEL", "SYNAPSE_HOME", "SYNAPSE_PACKED", "SYNAPSE_PROGRESS", "NUMBA_CACHE_DIR",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -251,12 +253,12 @@ def _jupyter():
 
 
 def _chromium():
-    found = next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+    found = chromium.find()
     if found:
         yield Finding(GOOD, f"Chromium at {found}")
     else:
         yield Finding(
-            NOTE, "There is no Chromium on the path. Only the browser tests and `book --pdf` need "
+            NOTE, "There is no Chromium here. Only the browser tests and `book --pdf` need "
             "one.", "Debian, Ubuntu: apt install chromium. Elsewhere any Chrome will do.",
         )  # fmt: skip
 

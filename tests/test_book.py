@@ -139,6 +139,25 @@ def test_a_term_is_linked_once_and_never_inside_code_or_formulas():
     assert chapters.link_terms("a **token**", known) == "a **token**"
 
 
+def test_a_term_that_is_nowhere_in_bold_is_linked_where_it_is_mentioned_first():
+    known = glossary.terms(GLOSSARY)
+    text = "# Prefill\n\n$prefill$ `prefill` [prefill](x.md) Arrow keys. *Prefill* and prefill."
+    assert chapters.link_mentions(text, known) == text.replace(
+        "*Prefill*", "*{term}`Prefill <prefill>`*"
+    )
+    assert "prefill" not in known and "key" in known
+    assert chapters.link_mentions("prefill, key", known) == "prefill, key"
+    html = "<details><summary>token</summary>\ntoken\n\n tokens"
+    assert chapters.link_mentions(html, known).endswith("\ntoken\n\n {term}`tokens <token>`")
+
+
+def test_bold_comes_before_a_mention():
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": text}
+             for text in ("The mask.", "A **mask** hides.")]  # fmt: skip
+    chapters.prepare({"cells": cells}, glossary.terms(GLOSSARY), {}, ())
+    assert [cell["source"] for cell in cells] == ["The mask.", "A {term}`mask <mask>` hides."]
+
+
 def test_a_link_to_exercises_leads_to_their_page_or_is_plain_text():
     pages = {"exercises/02_x": "exercises/02_x/02_exercises.ipynb"}
     text = "[here](../exercises/02_x/) and [there](../exercises/03_y)"
@@ -249,7 +268,7 @@ def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
 
 
 def test_a_pdf_without_chromium_is_refused_before_any_work(monkeypatch, tmp_path):
-    monkeypatch.setattr(build, "CHROMIUM", ("no such browser",))
+    monkeypatch.setattr(build.chromium, "find", lambda: None)
     with pytest.raises(BadArgument, match="Chromium"):
         build.build(tmp_path / "site", pdf=tmp_path / "book.pdf")
     assert not (tmp_path / "site").exists()

@@ -77,8 +77,17 @@ def test_many_blas_threads_are_told(monkeypatch):
 
 
 def test_no_chromium_is_a_note(monkeypatch):
-    monkeypatch.setattr(doctor, "CHROMIUM", ("no such browser",))
+    monkeypatch.setattr(doctor.chromium, "find", lambda: None)
     assert statuses(doctor._chromium) == ["note"]
+
+
+def test_chrome_is_found_off_the_path(monkeypatch, tmp_path):
+    program = tmp_path / "Google" / "Chrome" / "Application" / "chrome.exe"
+    program.parent.mkdir(parents=True)
+    program.write_bytes(b"")
+    monkeypatch.setattr(doctor.chromium.shutil, "which", lambda name: None)
+    monkeypatch.setenv("PROGRAMFILES", str(tmp_path))
+    assert doctor.chromium.find() == str(program)
 
 
 def test_a_check_that_fails_is_a_finding_and_the_others_go_on(monkeypatch, capsys):

@@ -12,6 +12,7 @@ FLOOR = {
     "errors": 0,
     "arguments": 0,
     "atomic": 0,
+    "chromium": 0,
     "config_named": 0,
     "config": 1,
     "numerics": 1,

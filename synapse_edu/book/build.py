@@ -3,17 +3,16 @@
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from .. import chromium
 from ..errors import BadArgument
 
 CONFIGURATION = Path(__file__).parent
 NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme", "sphinx_external_toc")
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def build(out, pdf=None, strict=True):
@@ -97,7 +96,7 @@ def _sphinx(builder, source, out, meta, strict):
 
 
 def _chromium():
-    found = next((path for name in CHROMIUM if (path := shutil.which(name))), None)
+    found = chromium.find()
     if found is None:
         raise BadArgument("A PDF is printed by Chromium, and none was found. Install it first.")
     return found

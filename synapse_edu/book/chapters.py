@@ -4,11 +4,18 @@ import base64
 import re
 
 from ..classroom import editions
+from . import glossary
 
 TERM = re.compile(r"(?<!\*)\*\*([A-Za-z][^*\n]{1,40})\*\*(?!\*)")
 EXERCISES = re.compile(r"\[([^\]]*)\]\(\.\./(exercises/[^)#]*)\)")
 CHAPTERS = re.compile(r"\[([^\]]*)\]\((\d\d_[^)/#]*\.ipynb)\)")
 FENCED = re.compile(r"(```.*?```|\$\$.*?\$\$|`[^`]*`)", re.S)
+# Where no word is linked: code, formulas, links, headings, directives and HTML.
+NOT_PROSE = re.compile(
+    r"(```.*?```|\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|\[[^\]]*\]\([^)]*\)"
+    r"|^#.*?$|^:::.*?$|^<.*?(?=\n\n|\Z))",
+    re.S | re.M,
+)
 FOLD = "Show the solution"
 
 
@@ -29,10 +36,13 @@ def prepare(notebook, terms, exercises, chapters):
     if any(editions.marks(cell) for cell in notebook["cells"]):
         notebook["cells"] = fold_solutions(notebook["cells"])
     known = dict(terms)
+    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    for cell in prose:
+        cell["source"] = link_terms(cell["source"], known)
+    for cell in prose:  # what is nowhere in bold is linked where it is first mentioned
+        text = link_exercises(link_mentions(cell["source"], known), exercises)
+        cell["source"] = CHAPTERS.sub(lambda m: m[0] if m[2] in chapters else m[1], text)
     for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            text = link_exercises(link_terms(cell["source"], known), exercises)
-            cell["source"] = CHAPTERS.sub(lambda m: m[0] if m[2] in chapters else m[1], text)
         for output in cell.get("outputs", []):
             describe_picture(output.get("data", {}))
     return notebook
@@ -45,15 +55,37 @@ def link_terms(text, known):
     """
 
     def link(found):
-        term = known.get(found[1].lower())
-        if term is None:
-            return found[0]
-        for form in [form for form, name in known.items() if name == term]:
-            del known[form]
-        return f"{{term}}`{found[1]} <{term}>`"
+        return _role(found[1], known) or found[0]
 
     parts = FENCED.split(text)
     return "".join(part if i % 2 else TERM.sub(link, part) for i, part in enumerate(parts))
+
+
+def link_mentions(text, known):
+    """Link each of the terms left in `known` where it is mentioned first, in bold or not.
+
+    Words that everybody uses in other senses too (`glossary.EVERYDAY`) have to be in bold.
+    """
+    forms = [form for form, name in known.items() if name not in glossary.EVERYDAY]
+    if not forms:
+        return text
+    longest_first = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    mention = re.compile(rf"(?<![\w-])(?:{longest_first})(?![\w-])", re.I)
+    parts = NOT_PROSE.split(text)
+    return "".join(
+        part if i % 2 else mention.sub(lambda found: _role(found[0], known) or found[0], part)
+        for i, part in enumerate(parts)
+    )
+
+
+def _role(words, known):
+    """A link of `words` to the glossary, and the term taken out of `known`; None for no term."""
+    term = known.get(words.lower())
+    if term is None:
+        return None
+    for form in [form for form, name in known.items() if name == term]:
+        del known[form]
+    return f"{{term}}`{words} <{term}>`"
 
 
 def link_exercises(text, exercises):

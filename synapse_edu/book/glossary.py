@@ -3,7 +3,12 @@
 import re
 
 ENTRY = re.compile(r"^([A-Za-z][^\n]*)\n:\s", re.M)
-IRREGULAR = {"query": "queries"}
+IRREGULAR = {"query": "queries", "batch": "batches", "micro-batch": "micro-batches"}
+# Terms whose words also mean something else: a chapter writes them in bold where it means ours.
+EVERYDAY = {
+    "activation", "block (quantization)", "id", "key", "margin", "rank", "sampling", "temperature",
+    "tied", "value",
+}  # fmt: skip
 
 
 def terms(text):

@@ -1,7 +1,6 @@
 """JupyterLab in headless Chromium, as fixtures."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from synapse_edu import chromium as chromium_of_this_computer
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def chromium():
     """The path of a Chromium.  Without one these tests are skipped; in CI that is a failure."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    found = chromium_of_this_computer.find()
     if found is None:
         sentence = "There is no Chromium here, so JupyterLab was not tried in a browser."
         if os.environ.get("CI"):

@@ -131,7 +131,7 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=1, help="the first of three")
     options = parser.parse_args(arguments)
     seeds = [options.seed + i for i in range(3)]
-    model, start = load(), time.perf_counter()
+    model, start = load("built-in"), time.perf_counter()
     given = parameters(model), model.config, model.tokenizer
     report = {"machine": machine.describe(), "seeds": seeds, "before": tell(*given)}
     for name, judged in JUDGES.items():

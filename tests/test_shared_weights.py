@@ -9,7 +9,7 @@ pytest.importorskip("numba")
 
 
 def packed_files(folder):
-    return sorted((path.name, path.stat().st_mtime_ns) for path in folder.rglob("*.packed"))
+    return sorted((path.name, path.stat().st_ino) for path in folder.rglob("*.packed"))
 
 
 def logits():

@@ -10,6 +10,7 @@ from ..ops.fast.attention import (
     softmax_row,
     weigh_rows,
 )
+from ..ops.fast.attention_products import SIZE, WIDTH
 from ..ops.fast.half import float_of, float_to_half
 from ..ops.fast.jit import inner
 from ..ops.fast.memory import f32_at, i64_at, u16_at
@@ -20,7 +21,7 @@ from .fast_linear import own, share, wait
 
 @inner
 def kernels_of(t):
-    return i64_at(t[T.KERNELS], 7)
+    return i64_at(t[T.KERNELS], SIZE)
 
 
 @inner
@@ -81,7 +82,7 @@ def _scores(t, queries_at, cache, token, rows, s, positions, work):
         )  # fmt: skip
         score_rows(
             table, cache, queries, s + 4 * first * t[T.S_STRIDE], dim, positions[0], positions[1],
-            stride, t[T.S_STRIDE], n_block, work,
+            stride, t[T.S_STRIDE], last - first, work,
         )  # fmt: skip
 
 
@@ -107,10 +108,11 @@ def attend_together(t, number, layer):
         s = t[T.SCORES] + h // n_group * group_bytes + 4 * (h % n_group) * t[T.S_STRIDE]
         softmax_row(s, n_kv, n_kv, scale, t[T.EXP_KIND], t[T.HALF])
     wait(t)
-    chunks = -(-dim // 8)
+    width = kernels_of(t)[WIDTH]
+    chunks = -(-dim // width)
     first, last = share(heads * chunks, 1, number, nt)
     for g in range(first // chunks, heads):
-        e0, e1 = max(0, first - g * chunks) * 8, min(dim, (last - g * chunks) * 8)
+        e0, e1 = max(0, first - g * chunks) * width, min(dim, (last - g * chunks) * width)
         if e0 >= e1:
             break
         weigh_rows(

@@ -17,7 +17,7 @@ from ..ops.fast.kernels.calls import (
     call_quantize_batch,
 )
 from ..ops.fast.memory import f32_at, i64_at
-from ..ops.fast.norm import rms_norm_row
+from ..ops.fast.norm import rms_norm_row, rms_norm_rows
 from . import fast_table as T
 
 
@@ -68,12 +68,14 @@ def prepare(t, number, n, rows, stride, n_in, norm, quantize, reused):
     if reused:
         wait(t)
     first, last = share(n, 1, number, t[T.N_THREADS])
-    for token in range(first, last):
-        row = rows + 4 * token * stride
+    for token in range(first, last, 4):
+        x, x_stride, n_rows = rows + 4 * token * stride, 4 * stride, min(4, last - token)
         if norm:
-            rms_norm_row(row, norm, normed, n_in, eps)
-        x = normed if norm else row
-        call_quantize_batch(quantize, x, t[T.ACTIVATIONS], n_in, token, n)
+            rms_norm_rows(x, x_stride, n_rows, norm, normed, n_in, eps)
+            x, x_stride = normed, 4 * n_in
+        for r in range(n_rows):
+            row = x + r * x_stride
+            call_quantize_batch(quantize, row, t[T.ACTIVATIONS], n_in, token + r, n)
     wait(t)
     return t[T.ACTIVATIONS]
 

@@ -76,7 +76,8 @@ class Memory:
         t[T.ITEMSIZE] = 2 if numerics.cache == "float16" else 4
         t[T.N_THREADS], t[T.GIVE_WAY] = n_threads, yield_address()
         self.place = self._room(T.PLACE, BYTES)
-        kernels = np.array(addresses(kind, c.head_dim), np.int64)  # (7,)
+        n_group = c.n_head // c.n_head_kv
+        kernels = np.array(addresses(kind, c.head_dim, n_group), np.int64)  # (SIZE,)
         self._kept["kernels"], t[T.KERNELS] = kernels, kernels.ctypes.data
 
     def _records(self, weights, packed):
@@ -139,7 +140,7 @@ class Memory:
         products = 8 * c.head_dim * (8 + self._n_rows)  # keys, queries
         weighing = 8 * self._n_rows * (c.head_dim + TILE)
         t[T.NORMED_AT] = _whole_lines(scratch)
-        t[T.OWN_AT] = t[T.NORMED_AT] + _whole_lines(4 * c.n_embd)
+        t[T.OWN_AT] = t[T.NORMED_AT] + _whole_lines(4 * 4 * c.n_embd)  # four rows at once
         t[T.ATTENTION_AT] = t[T.OWN_AT] + _whole_lines(self._most("activation_bytes", 1))
         t[T.OWN_SCORES_AT] = t[T.ATTENTION_AT] + _whole_lines(max(products, weighing))
 

@@ -5,10 +5,13 @@ once, and is mapped: then thirty processes share one copy.  Where the kernels re
 own bytes, nothing is packed at all.
 """
 
+import contextlib
 import hashlib
 import mmap
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +19,13 @@ import platformdirs
 
 from ..atomic import replacing
 from ..ops.fast import repack
-from ..ops.fast.jit import source_key
+from ..ops.fast.jit import UNUSED, source_key
 from ..ops.fast.kernels import mode_of
 from ..ops.fast.memory import ALIGN, aligned_empty
+from ..ops.fast.threads import available
 
 IN_MEMORY = 512 * 2**20  # bytes up to which the packed copy stays in memory
+DAY = 86_400  # seconds
 ENV_SHARED = "SYNAPSE_PACKED"  # a folder where models of every size are packed, for a class
 
 
@@ -91,7 +96,11 @@ class Packed:
                 room.flush()
                 del room
         self.path = path
-        return np.memmap(path, np.uint8, "r")
+        room = np.memmap(path, np.uint8, "r")
+        with contextlib.suppress(OSError):  # somebody else's file is used, but not marked
+            os.utime(path)
+        _forget(folder)
+        return room
 
 
 def _folder():
@@ -114,14 +123,38 @@ def _fill(room, to_pack):
 
 
 def _identity(to_pack):
-    """Names a packed copy: the weights' own bytes in samples, their layout, and this code."""
-    digest = hashlib.sha256(source_key().encode())
-    for m, mode in to_pack:
-        digest.update(f"{m.name}|{m.format}|{m.shape}|{mode}|".encode())
+    """Names a packed copy: this code, and the weights' layout and every byte of them.
+
+    Reading them all takes half a second a gigabyte.  Dates and names of files would be quicker,
+    and wrong for a file that was replaced by one of the same size.
+    """
+
+    def digest_of(item):
+        m, mode = item
+        digest = hashlib.sha256(f"{m.name}|{m.format}|{m.shape}|{mode}|".encode())
         digest.update(repack.layout(m.format, mode).encode())
-        step = max(1, len(m.raw) // 4)
-        digest.update(np.ascontiguousarray(m.raw[::step]).tobytes())
-    return digest.hexdigest()[:32]
+        digest.update(np.ascontiguousarray(m.raw))
+        _let_go(m.raw)
+        return digest.digest()
+
+    with ThreadPoolExecutor(available()) as pool:
+        every = b"".join(pool.map(digest_of, to_pack))
+    return f"{source_key()[:16]}-{hashlib.sha256(every).hexdigest()[:32]}"
+
+
+def _forget(folder):
+    """Delete packed copies that another version of this code made and nobody used for a day.
+
+    They take as much room as their models.  A copy that is in use stays usable, and a version
+    that still wants one makes it anew.
+    """
+    for path in folder.glob("*.packed"):
+        old = not path.name.startswith(source_key()[:16])
+        try:
+            if time.time() - path.stat().st_mtime > (DAY if old else UNUSED):
+                path.unlink()
+        except OSError:  # gone already, or open on a system that keeps open files
+            pass
 
 
 def _let_go(raw):

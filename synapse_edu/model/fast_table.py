@@ -29,7 +29,7 @@ unless another type is named; rows are padded to a multiple of eight, their stri
     # what a thread has to itself: WORK + number · WORK_BYTES, and places in it
     WORK, WORK_BYTES, NORMED_AT, OWN_AT, ATTENTION_AT, OWN_SCORES_AT,
     OUTPUT_NORM, OUTPUT, LAYERS,     # addresses of a norm, and of records
-    KERNELS,                         # seven of them, see ops.fast.attention_products
+    KERNELS,                         # of attention, see ops.fast.attention_products
 ) = range(55)
 SIZE = 64
 

@@ -6,11 +6,11 @@ A *row* is one query head of one token.  Rows lie in units of four, a register o
 """
 
 import numpy as np
-from numba import float32, float64, int32
+from numba import float32, float64, int32, uint32
 
 from ..reference import attention as reference
 from .attention_kernels import LANES, MOST_BLOCKS
-from .attention_products import addresses, kind_of
+from .attention_products import BLOCKS, FEW, N_FEW, VALUES, WIDTH, addresses, kind_of
 from .elementary import exp_exact_one, exp_poly_one
 from .feedforward import EXACT, exp_kind
 from .half import bits_of, float_of, half_round
@@ -18,7 +18,7 @@ from .jit import inner, njit
 from .kernels.calls import call_matmat
 from .memory import aligned_empty, f32_at, f64_at
 
-TILE = 256  # positions whose values stay in the first cache while every row takes them
+TILE = 128  # positions whose values stay in the first cache while every row takes them
 MOST_ROWS = LANES * MOST_BLOCKS
 ONE = np.float32(1)
 temperature = reference.temperature  # one product a query; there is nothing to compile
@@ -28,16 +28,17 @@ temperature = reference.temperature  # one product a query; there is nothing to 
 def _largest(w):
     """The largest number, or NaN if there is one.
 
-    As integers whose order is that of the floats, because LLVM lays that into registers.
+    As integers whose order is that of the floats, chosen by value: LLVM lays that into registers.
     """
-    top, bad = int32(-(2**31)), False
-    for v in w:
-        i = int32(bits_of(v))
-        i = i ^ ((i >> int32(31)) & int32(0x7FFFFFFF))
-        top = max(top, i)
-        bad |= v != v
-    top = top ^ ((top >> int32(31)) & int32(0x7FFFFFFF))
-    return float32(np.nan) if bad else float_of(np.uint32(top))
+    top, size = int32(-(2**31)), int32(0)
+    for k in range(w.size):
+        i = int32(bits_of(w[k]))
+        without_sign = int32(i & int32(0x7FFFFFFF))
+        size = without_sign if without_sign > size else size
+        i = int32(i ^ int32((i >> int32(31)) & int32(0x7FFFFFFF)))
+        top = i if i > top else top
+    top = int32(top ^ int32((top >> int32(31)) & int32(0x7FFFFFFF)))
+    return float32(np.nan) if size > int32(0x7F800000) else float_of(uint32(top))
 
 
 @inner
@@ -101,9 +102,10 @@ def gather_queries(q, token_stride, rows, n_group, head_dim, n_block, out, half,
 
 
 @inner
-def score_rows(table, k, q, s, head_dim, p0, p1, stride, s_stride, n_block, scratch):
+def score_rows(table, k, q, s, head_dim, p0, p1, stride, s_stride, n_rows, scratch):
     """Scores of up to twelve rows; `table` holds the addresses of the kernels."""
-    call_matmat(table[n_block - 1], k, q, s, head_dim, p0, p1, stride, s_stride, scratch)
+    kernel = table[FEW] if n_rows <= table[N_FEW] else table[BLOCKS + (n_rows - 1) // LANES]
+    call_matmat(kernel, k, q, s, head_dim, p0, p1, stride, s_stride, scratch)
 
 
 @inner
@@ -115,7 +117,7 @@ def weigh_rows(table, v, p, s_stride, out, out_token, places, n_group, shape, wo
     table : addresses of the kernels
     v, p : addresses of the head's first value, and of the probabilities (rows, s_stride)
     out, out_token : where token 0's heads lie; bytes from one token to the next
-    places : (first, last) element, multiples of 8 or the end of the head
+    places : (first, last) element, multiples of the kernels' width or the end of the head
     n_group : heads of a token that share the values
     shape : (n_rows, n_kv, head_dim, stride of the values in bytes)
     work : scratch for sums (n_rows, head_dim) and one tile of probabilities
@@ -131,10 +133,10 @@ def weigh_rows(table, v, p, s_stride, out, out_token, places, n_group, shape, wo
         for r in range(n_rows):
             _copy(p + 4 * (r * s_stride + p0), tile, r * TILE, n, wide)
         for r in range(0, n_rows, LANES):
-            value_rows = table[MOST_BLOCKS - 1 + min(LANES, n_rows - r)]
+            value_rows = table[VALUES - 1 + min(LANES, n_rows - r)]
             at = tile + (8 if wide else 4) * r * TILE
             to = work + 8 * r * head_dim
-            for e in range(first, last, 8):
+            for e in range(first, last, table[WIDTH]):
                 call_matmat(value_rows, v, at, to, head_dim, p0, p0 + n, stride, TILE, e)
     for r in range(n_rows):
         row = out + (r // n_group) * out_token + 4 * (r % n_group) * head_dim
@@ -173,8 +175,8 @@ def _scores(table, q, k, out, s, shape, strides, half, wide, work):
                     queries, half, wide,
                 )  # fmt: skip
                 score_rows(
-                    table, k + g * k_head, queries, s, head_dim, 0, n_kv, k_row, n_pad, n_block,
-                    work,
+                    table, k + g * k_head, queries, s, head_dim, 0, n_kv, k_row, n_pad,
+                    last - first, work,
                 )  # fmt: skip
                 for r in range(last - first):
                     row = f32_at(out + 4 * (heads + first + r) * n_kv, n_kv)
@@ -187,12 +189,13 @@ def scores(q, keys, numerics):
     q, keys = np.ascontiguousarray(q, np.float32), _rows_contiguous(keys)
     n, n_head, head_dim = q.shape
     n_head_kv, n_kv, _ = keys.shape
+    n_group = n_head // n_head_kv
     out = np.empty((n, n_head, n_kv), np.float32)  # (n, n_head, n_kv)
     s = aligned_empty(4 * MOST_ROWS * (n_pad + 8))
     work = aligned_empty(8 * head_dim * (8 + MOST_ROWS))
-    shape = (n, n_head_kv, n_head // n_head_kv, n_kv, head_dim, n_pad)
+    shape = (n, n_head_kv, n_group, n_kv, head_dim, n_pad)
     _scores(
-        addresses(kind, head_dim), *(x.ctypes.data for x in (q, keys, out, s)), shape,
+        addresses(kind, head_dim, n_group), *(x.ctypes.data for x in (q, keys, out, s)), shape,
         keys.strides[:2], kind == "half", kind != "rounded", work.ctypes.data,
     )  # fmt: skip
     return out
@@ -247,7 +250,7 @@ def weighted_values(probabilities, values, numerics):
     out = np.empty((n, n_head, head_dim), np.float32)  # (n, n_head, head_dim)
     work = aligned_empty(n_group * (8 * (head_dim + TILE) + 4 * n_pad) + 64)
     _values(
-        addresses(kind, head_dim), *(x.ctypes.data for x in (values, p, out)),
+        addresses(kind, head_dim, n_group), *(x.ctypes.data for x in (values, p, out)),
         (n, n_head_kv, n_group, n_kv, head_dim), values.strides[:2], n_pad, kind == "half",
         kind != "rounded", work.ctypes.data,
     )  # fmt: skip

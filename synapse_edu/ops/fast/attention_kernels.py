@@ -1,9 +1,10 @@
 """Attention's two products in vector code: queries with keys, probabilities with values.
 
 llama.cpp's portable C adds each dot product in float64, left to right.  So a vector register never
-holds parts of one sum.  Scores: four queries side by side; a key's elements are widened once and
-then filled into all lanes one by one.  Values: four elements of the head side by side, each its own
-sum over the positions.
+holds parts of one sum.  Scores of many queries: four of them side by side; a key's elements are
+widened once and then filled into all lanes one by one.  Scores of few queries: eight positions side
+by side; keys are turned in registers, so that an element of eight of them fills one.  Values:
+elements of the head side by side, each its own sum over the positions.
 
 Three kinds of product:
 
@@ -15,13 +16,14 @@ Three kinds of product:
 ggml: ``ggml_vec_dot_f16`` and ``ggml_vec_dot_f32`` (vec.cpp) without SIMD.
 """
 
-from .simd import F32, F64, I32, F32x8, Value, kernel, vector
+from .registers import F32, F64, I32, F32x8, I16x8, Value, vector
+from .simd import kernel
 
 F32x4, F64x4 = vector(F32, 4), vector(F64, 4)
 KINDS = ("half", "wide", "rounded")
 LANES = 4  # queries in a register
 MOST_BLOCKS = 3  # registers of queries that `scores` takes at once
-POSITIONS = {1: 8, 2: 4, 3: 4}  # keys that meet them at once, so that all sums stay in registers
+POSITIONS = 4  # keys that meet them at once, so that all sums stay in registers
 LOW, HIGH = [0, 1, 2, 3], [4, 5, 6, 7]
 
 
@@ -56,7 +58,7 @@ def scores(kind, n_block):
         are written, and up to seven after them
     scratch : room for eight keys as float64
     """
-    exact, n_p = kind != "rounded", POSITIONS[n_block]
+    exact, n_p = kind != "rounded", POSITIONS
     element, wide = (F64, F64x4) if exact else (F32, F32x4)
     size = 8 if exact else 4
 
@@ -99,44 +101,89 @@ def _store_scores(code, sums, s, row_bytes):
                 code.store(lane, s + row_bytes * (LANES * b + r), 4 * u, align=4)
 
 
-def values(kind, n_rows):
+def few_scores(kind, n_rows):
+    """`scores` for one to four queries; the others of its four rows are left alone."""
+    exact = kind != "rounded"
+    element, size, lanes = (F64, 8, LANES) if exact else (F32, 4, 8)
+    row_of_keys, item = (I16x8, 2) if kind == "half" else (F32x8, 4)
+
+    def emit(code, k, q, s, head_dim, p0, p1, stride, s_stride, scratch):
+        last, zero = p1 - 1, code.constant(F64x4, 0.0)
+        with code.loop(p0, p1, 8) as p:
+            rows = [k + code.minimum(p + u, last) * stride for u in range(8)]
+            sums = [[code.variable(zero) for _ in range(2)] for _ in range(n_rows)]
+            with code.loop(0, head_dim, 8) as e:
+                keys = [code.load(row_of_keys, row + e * item, align=item) for row in rows]
+                for j, x in enumerate(code.transpose(keys)):
+                    x = code.widen_halves(x) if kind == "half" else x
+                    parts = _two_doubles(x) if exact else ()
+                    for r, total in enumerate(sums):
+                        at = q + (e + j) * (size * LANES)
+                        y = code.fill(code.load(element, at, size * r, align=size), lanes)
+                        _add_products(code, total, x, parts, y)
+            for r, total in enumerate(sums):
+                for i, part in enumerate(total):
+                    row = s + s_stride * (4 * r) + p * 4
+                    code.store(part.get().to(F32x4), row, 16 * i, align=4)
+
+    return kernel(emit)
+
+
+def _add_products(code, totals, x, parts, y):
+    """Add eight numbers times y to two registers of sums; `parts` are x in float64 if exact."""
+    if parts:
+        for total, part in zip(totals, parts, strict=True):
+            total.set(_multiply_add(code, part, y, total.get(), True))
+    else:
+        for total, term in zip(totals, _two_doubles(x * y), strict=True):
+            total.add(term)
+
+
+def width(head_dim):
+    """Elements of a head that `values` sums at once."""
+    return 16 if head_dim % 16 == 0 else 8
+
+
+def values(kind, n_rows, n_elements):
     """A kernel: ``(v, p, sums, head_dim, p0, p1, stride, p_stride, first)``.
 
-    Adds the weighted values of the positions p0 ≤ p < p1 to sixty-four bytes of each row's sums.
+    Adds the weighted values of the positions p0 ≤ p < p1 to some elements of each row's sums.
 
     Parameters of the kernel
     ------------------------
     v : address of the head's first value; values lie `stride` bytes apart
     p : float64 (n_rows, p_stride), or float32 for ``rounded``: probabilities from position p0 on
     sums : float64 (n_rows, head_dim)
-    first : the first of the eight elements that are summed
+    first : the first of the `n_elements` (8 or 16) that are summed
     """
     exact = kind != "rounded"
-    element, size = (F64, 8) if exact else (F32, 4)
-    lanes = LANES if exact else 8
+    element, size, lanes = (F64, 8, LANES) if exact else (F32, 4, 8)
+    item = 2 if kind == "half" else 4
+    at_once = 8 if n_rows == LANES else n_elements  # so that all sums stay in registers
 
     def emit(code, v, p, sums, head_dim, p0, p1, stride, p_stride, first):
-        at = v + first * (2 if kind == "half" else 4)
-        places = [sums + (head_dim * r + first) * 8 for r in range(n_rows)]
-        totals = [
-            [code.variable(code.load(F64x4, place, 32 * i, align=8)) for i in range(2)]
-            for place in places
-        ]
-        with code.loop(p0, p1) as position:
-            x = _load_eight(code, kind, at + position * stride)
-            parts = _two_doubles(x) if exact else (x, x)
-            for r in range(n_rows):
-                weight = p + (p_stride * r + position - p0) * size
-                y = code.fill(code.load(element, weight, align=size), lanes)
-                if exact:
-                    for i in range(2):
-                        t = totals[r][i]
-                        t.set(_multiply_add(code, parts[i], y, t.get(), True))
-                else:
-                    for t, term in zip(totals[r], _two_doubles(x * y), strict=True):
-                        t.add(term)
-        for place, total in zip(places, totals, strict=True):
-            for i in range(2):
-                code.store(total[i].get(), place, 32 * i, align=8)
+        for start in range(0, n_elements, at_once):
+            at, eights = v + (first + start) * item, range(at_once // 8)
+            places = [
+                sums + (head_dim * r + first + start + 8 * b) * 8
+                for r in range(n_rows)
+                for b in eights
+            ]
+            totals = [
+                [code.variable(code.load(F64x4, place, 32 * i, align=8)) for i in range(2)]
+                for place in places
+            ]
+            with code.loop(p0, p1) as position:
+                row = at + position * stride
+                x = [_load_eight(code, kind, row, 8 * item * b) for b in eights]
+                parts = [_two_doubles(part) if exact else () for part in x]
+                for r in range(n_rows):
+                    weight = p + (p_stride * r + position - p0) * size
+                    y = code.fill(code.load(element, weight, align=size), lanes)
+                    for b in eights:
+                        _add_products(code, totals[r * len(eights) + b], x[b], parts[b], y)
+            for place, total in zip(places, totals, strict=True):
+                for i in range(2):
+                    code.store(total[i].get(), place, 32 * i, align=8)
 
     return kernel(emit)

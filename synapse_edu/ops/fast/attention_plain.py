@@ -40,14 +40,23 @@ def scores(kind, n_block):
     return run
 
 
-def values(kind, n_rows):
+def few_scores(kind, n_rows):
+    """The twin of ``attention_kernels.few_scores``: the same loop, over a register of queries."""
+    return scores(kind, 1)
+
+
+def width(head_dim):
+    return 8
+
+
+def values(kind, n_rows, n_elements):
     """The twin of ``attention_kernels.values``."""
     element, exact = _row_reader(kind), kind != "rounded"
 
     @inner
     def run(v, p, sums, head_dim, p0, p1, stride, p_stride, first):
         for r in range(n_rows):
-            for e in range(first, min(first + 8, head_dim)):
+            for e in range(first, min(first + n_elements, head_dim)):
                 total = f64_at(sums + 8 * (r * head_dim + e), 1)
                 for position in range(p0, p1):
                     x, at = element(v + position * stride, e), r * p_stride + position - p0

@@ -26,26 +26,42 @@ def kind_of(numerics):
     return "wide" if numerics.order == "float64" else "rounded"
 
 
+# What `addresses` returns: kernels by number of rows, and two numbers that say how to use them.
+FEW, BLOCKS, VALUES = 0, 1, 4  # scores of N_FEW rows; of 4, 8 and 12; values of 1, 2, 3 and 4
+N_FEW, WIDTH = 8, 9  # rows that the first kernel takes; elements that those of values sum at once
+SIZE = 10
+
+
 @functools.cache
-def addresses(kind, head_dim):
-    """Addresses of the kernels: scores of 4, 8 and 12 rows, values of 1 to 4 rows.
+def addresses(kind, head_dim, n_group):
+    """The kernels that a model needs.
+
+    Parameters
+    ----------
+    kind : str
+        From `kind_of`.
+    head_dim, n_group : int
+        Width of a head; query heads that share a key/value head.
 
     Returns
     -------
-    tuple of int
-        C functions of `kernels.calls.PRODUCT`'s type.
+    tuple of SIZE int
+        C functions of `kernels.calls.PRODUCT`'s type, N_FEW and WIDTH.
     """
     code = plain if head_dim % 8 else vector_code
-    made = [(code.scores, n) for n in range(1, vector_code.MOST_BLOCKS + 1)]
-    made += [(code.values, n) for n in range(1, vector_code.LANES + 1)]
-    return tuple(_address(make, kind, n) for make, n in made)
+    n_few, width = min(n_group, vector_code.LANES), code.width(head_dim)
+    made = [(code.few_scores, n_few), (code.few_scores, vector_code.LANES)]
+    made += [(code.scores, n) for n in range(2, vector_code.MOST_BLOCKS + 1)]
+    made += [(code.values, n, width) for n in range(1, vector_code.LANES + 1)]
+    return (*(_address(make, kind, *n) for make, *n in made), n_few, width)
 
 
 @functools.cache
-def _address(make, kind, n):
-    run = make(kind, n)
+def _address(make, kind, *sizes):
+    run = make(kind, *sizes)
 
     def product(a, b, c, d, e, f, g, h, i):
         run(a, b, c, d, e, f, g, h, i)
 
-    return address_of(product, PRODUCT, f"{make.__module__}.{make.__name__}|{kind}|{n}")
+    name = "|".join(str(x) for x in (kind, *sizes))
+    return address_of(product, PRODUCT, f"{make.__module__}.{make.__name__}|{name}")

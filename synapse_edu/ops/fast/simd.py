@@ -18,116 +18,21 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .jit import has_avx2
-
-I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
-F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
-FLOATS = (F16, F32, F64)
-
-
-def vector(element, n):
-    return ir.VectorType(element, n)
-
-
-I8x16, I8x32, I16x16, I32x8 = vector(I8, 16), vector(I8, 32), vector(I16, 16), vector(I32, 8)
-F16x8, F32x8, F64x8 = vector(F16, 8), vector(F32, 8), vector(F64, 8)
-
-
-def _constant(kind, x):
-    """`x` as a constant; a number fills every lane of a vector."""
-    if isinstance(kind, ir.VectorType):
-        lanes = x if isinstance(x, (list, tuple)) else [x] * kind.count
-        return ir.Constant(kind, [_constant(kind.element, v) for v in lanes])
-    return ir.Constant(kind, float(x) if kind in FLOATS else int(x))
-
-
-class Value:
-    """A number or a register of numbers.  Operators work lane by lane; ``>>`` shifts in zeros."""
-
-    __slots__ = ("code", "ir")
-
-    def __init__(self, code, value):
-        self.code, self.ir = code, value
-
-    @property
-    def type(self):
-        return self.ir.type
-
-    def _apply(self, whole, real, other):
-        builder, kind = self.code.builder, self.type
-        other = other.ir if isinstance(other, Value) else _constant(kind, other)
-        is_float = getattr(kind, "element", kind) in FLOATS
-        return Value(self.code, getattr(builder, real if is_float else whole)(self.ir, other))
-
-    def __add__(self, other):
-        return self._apply("add", "fadd", other)
-
-    def __sub__(self, other):
-        return self._apply("sub", "fsub", other)
-
-    def __mul__(self, other):
-        return self._apply("mul", "fmul", other)
-
-    def __and__(self, other):
-        return self._apply("and_", None, other)
-
-    def __or__(self, other):
-        return self._apply("or_", None, other)
-
-    def __xor__(self, other):
-        return self._apply("xor", None, other)
-
-    def __lshift__(self, other):
-        return self._apply("shl", None, other)
-
-    def __rshift__(self, other):
-        return self._apply("lshr", None, other)
-
-    def shift_signed(self, n):
-        return self._apply("ashr", None, n)
-
-    def as_(self, kind):
-        """The same bits as another type."""
-        return Value(self.code, self.code.builder.bitcast(self.ir, kind))
-
-    def to(self, kind):
-        """The same numbers as another type: integers by sign, floats rounded or widened."""
-        builder, a, b = self.code.builder, self.type, kind
-        a, b = getattr(a, "element", a), getattr(b, "element", b)
-        if a in FLOATS:
-            name = "fpext" if FLOATS.index(a) < FLOATS.index(b) else "fptrunc"
-        elif b in FLOATS:
-            name = "sitofp"
-        else:
-            name = "sext" if a.width < b.width else "trunc"
-        return Value(self.code, getattr(builder, name)(self.ir, kind))
-
-    def unsigned(self, kind):
-        """Integers widened with zeros."""
-        return Value(self.code, self.code.builder.zext(self.ir, kind))
-
-    def shuffle(self, lanes, other=None):
-        """The chosen lanes of this register and, counted on from its last, of another."""
-        other = ir.Constant(self.type, ir.Undefined) if other is None else other.ir
-        index = _constant(vector(I32, len(lanes)), list(lanes))
-        return Value(self.code, self.code.builder.shuffle_vector(self.ir, other, index))
-
-
-class Variable:
-    """A place for one value that changes inside a loop; LLVM keeps it in a register."""
-
-    def __init__(self, code, value):
-        self._code = code
-        self._place = cgutils.alloca_once(code.builder, value.type)
-        self.set(value)
-
-    def get(self):
-        return Value(self._code, self._code.builder.load(self._place))
-
-    def set(self, value):
-        self._code.builder.store(value.ir, self._place)
-
-    def add(self, value):
-        self.set(self.get() + value)
+from .registers import (
+    I1,
+    I32,
+    I64,
+    F16x8,
+    F32x8,
+    I8x32,
+    I16x8,
+    I16x16,
+    I32x8,
+    Value,
+    Variable,
+    constant_of,
+    vector,
+)  # fmt: skip
 
 
 class Code:
@@ -137,7 +42,7 @@ class Code:
         self.builder, self.avx2 = builder, avx2
 
     def constant(self, kind, x):
-        return Value(self, _constant(kind, x))
+        return Value(self, constant_of(kind, x))
 
     def load(self, kind, address, offset=0, align=1):
         """`kind` from memory at address + offset."""
@@ -156,7 +61,7 @@ class Code:
         """A register of `n` lanes that all hold `value`."""
         kind = vector(value.type, n)
         one = self.builder.insert_element(
-            ir.Constant(kind, ir.Undefined), value.ir, _constant(I32, 0)
+            ir.Constant(kind, ir.Undefined), value.ir, constant_of(I32, 0)
         )
         return Value(self, one).shuffle([0] * n)
 
@@ -177,6 +82,10 @@ class Code:
         less = self.builder.icmp_signed("<", a.ir, b.ir)
         return Value(self, self.builder.select(less, a.ir, b.ir))
 
+    def choose(self, test, a, b):
+        """Lane by lane `a` where `test` holds, else `b`; see `Value.test`."""
+        return Value(self, self.builder.select(test.ir, a.ir, b.ir))
+
     def variable(self, value):
         return Variable(self, value)
 
@@ -194,7 +103,7 @@ class Code:
         builder.cbranch(builder.icmp_signed("<", index, stop.ir), body, end)
         builder.position_at_end(body)
         yield Value(self, index)
-        index.add_incoming(builder.add(index, _constant(I64, step)), builder.block)
+        index.add_incoming(builder.add(index, constant_of(I64, step)), builder.block)
         builder.branch(head)
         builder.position_at_end(end)
 
@@ -236,12 +145,16 @@ class Code:
 
     def halves(self, address, offset=0):
         """Eight float16 of memory as float32 × 8."""
+        return self.widen_halves(self.load(I16x8, address, offset))
+
+    def widen_halves(self, bits):
+        """Eight float16, given as int16 × 8, as float32 × 8."""
         if self.avx2:
-            return self.load(F16x8, address, offset).to(F32x8)
-        h = self.load(vector(I16, 8), address, offset).unsigned(I32x8)
+            return bits.as_(F16x8).to(F32x8)
+        h = bits.unsigned(I32x8)
         # scaling by 2^112 moves the exponent to its place and makes subnormals normal
         size = ((h & 0x7FFF) << 13).as_(F32x8) * 2.0**112
-        infinite = self.builder.icmp_unsigned(">=", (h & 0x7FFF).ir, _constant(I32x8, 0x7C00))
+        infinite = self.builder.icmp_unsigned(">=", (h & 0x7FFF).ir, constant_of(I32x8, 0x7C00))
         top = self.builder.sext(infinite, I32x8)
         return (size.as_(I32x8) | (Value(self, top) & 0x7F800000) | ((h & 0x8000) << 16)).as_(F32x8)
 
@@ -256,6 +169,8 @@ class Code:
 
     def transpose(self, rows):
         """Eight registers of eight lanes, rows and lanes exchanged."""
+        if rows[0].type == I16x8:
+            return _unpack(rows)
         rows, lanes = list(rows), range(8)
         for d in (1, 2, 4):  # exchange one bit of the row's number with the same bit of the lane's
             near = [lane if not lane & d else 8 + lane - d for lane in lanes]
@@ -265,6 +180,20 @@ class Code:
                     a, b = rows[i], rows[i + d]
                     rows[i], rows[i + d] = a.shuffle(near, b), a.shuffle(far, b)
         return rows
+
+
+def _unpack(rows):
+    """`Code.transpose` of registers of 128 bits: ever larger pieces of two are interleaved."""
+    for size in (1, 2, 4):
+        starts = [start + i for i in range(0, 8, size) for start in (0, 8)]
+        lanes = [lane for start in starts for lane in range(start, start + size)]
+        rows = [
+            rows[first + i].shuffle(half, rows[first + size + i])
+            for first in range(0, 8, 2 * size)
+            for i in range(size)
+            for half in (lanes[:8], lanes[8:])
+        ]
+    return rows
 
 
 def kernel(emit):

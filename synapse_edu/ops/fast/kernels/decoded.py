@@ -8,7 +8,8 @@ from numba import float32
 
 from ..jit import inner
 from ..memory import f32_at, u8_at
-from ..simd import F32, F32x8, F64x8, kernel
+from ..registers import F32, F32x8, F64x8
+from ..simd import kernel
 from .unpack import BLOCK_BYTES, UNPACK, block_at
 
 TOKENS = 4  # whose sums stay in registers while a block passes by

@@ -25,7 +25,7 @@ from numba import uint8
 from ....formats.layout import FORMATS
 from ..jit import inner, njit
 from ..memory import u8_at
-from ..simd import F32x8, I8x16, I8x32, I16x16, I32x8
+from ..registers import F32x8, I8x16, I8x32, I16x16, I32x8
 from .unpack import BLOCK_BYTES, UNPACK, block_at
 
 SUMS = 9 * 32  # bytes of sums of eight rows and one token: rows of eight lanes, then the ninth

@@ -5,7 +5,7 @@ instead, by 128, to meet them as unsigned bytes, and what that adds, 128 · scal
 correction a block and row, from which the integer sums start.
 """
 
-from ..simd import F32x8, I8x32, I16x16, I32x8
+from ..registers import F32x8, I8x32, I16x16, I32x8
 from . import lanes_k_one
 from .lanes_k import (
     SUMS,

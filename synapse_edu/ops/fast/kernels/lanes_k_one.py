@@ -1,6 +1,6 @@
 """K formats, one token: each row's registers are taken apart and multiplied at once."""
 
-from ..simd import F32x8, I8x32, I16x16
+from ..registers import F32x8, I8x32, I16x16
 from .lanes_k import (
     SUMS,
     add_to_sums,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..jit import inner, njit
 from ..memory import u8_at
-from ..simd import F32x8, I8x16, I8x32, I16x16, I32x8
+from ..registers import F32x8, I8x16, I8x32, I16x16, I32x8
 from .lanes_k import in_lanes, pack_low_bits
 from .layout import scales_k_at
 from .unpack import BLOCK_BYTES, block_at, q2_k

@@ -47,9 +47,3 @@ def scales_k_at(y, n_in, n_tokens):
 
 
 scales_k = inner(scales_k_at)  # the same in compiled code
-
-
-@inner
-def place_k(e):
-    """Byte of a Q8_K block at which the code of element `e` stands."""
-    return (e & 0xC0) | (e & 16) << 1 | (e & 7) << 2 | (e & 32) >> 4 | (e & 8) >> 3

@@ -26,7 +26,7 @@ from ....formats.unpack import IQ4_LEVELS, MXFP4_LEVELS
 from ..half import bits_of
 from ..jit import has_avx2, inner, njit
 from ..memory import u8_at
-from ..simd import I16, I64, F32x8, I8x32, I16x16, I32x8, vector
+from ..registers import I16, I64, F32x8, I8x32, I16x16, I32x8, vector
 from .unpack import power_of_two
 
 

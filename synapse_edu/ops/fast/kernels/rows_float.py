@@ -11,7 +11,7 @@ from numba import types
 
 from ..jit import njit
 from ..memory import u8_at
-from ..simd import F32, I16, F32x8, F64x8, I32x8, vector
+from ..registers import F32, I16, F32x8, F64x8, I32x8, vector
 
 TOKENS = 4  # whose sums stay in registers while the weights of eight rows pass by
 

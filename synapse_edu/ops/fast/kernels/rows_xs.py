@@ -14,7 +14,7 @@ import numpy as np
 from ....formats.unpack import IQ4_LEVELS
 from ..jit import inner, njit
 from ..memory import u8_at
-from ..simd import I8, F32x8, I8x32, I32x8, vector
+from ..registers import I8, F32x8, I8x32, I32x8, vector
 from . import rows_32
 from .layout import scales_k_at
 

@@ -109,7 +109,8 @@ def test_solutions_are_folded_and_hidden_tests_are_not_there(book_site):
     assert exercises
     for path in exercises:
         text = path.read_text(encoding="utf-8")
-        assert chapters.FOLD in text and "NotImplementedError" in text
+        assert f"<summary>{chapters.FOLD}</summary>" in text and "NotImplementedError" in text
+        assert "<details open" not in text and text.count("<details") == text.count("</details>")
         assert "HIDDEN TESTS" not in text and "BEGIN SOLUTION" not in text
 
 
@@ -172,7 +173,7 @@ def test_a_solution_follows_its_stub():
     cells = [{"cell_type": "code", "metadata": mark, "source": source, "outputs": ["old"]}]
     stub, solution = chapters.fold_solutions(cells)
     assert editions.STUB.splitlines()[0] in stub["source"] and "return 1" not in stub["source"]
-    assert "return 1" in solution["source"] and "dropdown" in solution["source"]
+    assert "return 1" in solution["source"] and "<details" in solution["source"]
     assert stub["outputs"] == []
 
 

@@ -136,5 +136,6 @@ def _folded(cell):
     text = "\n".join(lines).strip("\n")
     if cell["cell_type"] == "code":
         text = f"```python\n{text}\n```"
-    source = f"::::{{admonition}} {FOLD}\n:class: dropdown\n\n{text}\n::::"
+    opening = f'<details class="solution"><summary>{FOLD}</summary>'
+    source = f"{opening}\n\n{text}\n\n</details>"
     return {"cell_type": "markdown", "metadata": {}, "source": source}

@@ -31,7 +31,7 @@ for (const place of document.querySelectorAll(".se-live")) {
   if (!data || !("DecompressionStream" in window)) continue; // the static picture stays
   unpack(data.textContent.trim()).then((recording) => {
     const el = document.createElement("div");
-    place.replaceChildren(el);
+    place.replaceChildren(...place.querySelectorAll("style"), el);
     render({ model: recordedModel(recording), el });
   });
 }

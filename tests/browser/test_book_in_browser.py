@@ -107,6 +107,22 @@ def test_recorded_views_answer_the_keyboard_from_the_disk(page, book_site):
     assert page.wrong == []
 
 
+def test_a_live_view_keeps_its_style(page, book_site):
+    page.goto(f"{book_site.as_uri()}/pages/views.html")
+    page.locator(".se-stepper .se-stage[role=application]").wait_for(timeout=20_000)
+    looks = "(e) => getComputedStyle(document.querySelector(e)).display"
+    assert page.evaluate(looks, ".se-stepper .se-controls") == "flex"
+
+
+def test_a_solution_is_folded_until_it_is_asked_for(page, book_site):
+    page.goto(f"{book_site.as_uri()}/{PAGES[3]}")
+    solution = page.locator("details.solution").first
+    assert not solution.locator("pre").is_visible()
+    solution.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert solution.locator("pre").is_visible()
+
+
 def test_the_search_finds_a_word(page, base):
     page.goto(f"{base}/search.html?q=residual")
     page.wait_for_selector("#search-results li a", timeout=20_000)

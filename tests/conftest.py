@@ -13,6 +13,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+if os.environ.get("NUMBA_JIT_COVERAGE"):
+    import jit_coverage
+
+    jit_coverage.count()
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

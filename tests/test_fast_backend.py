@@ -241,6 +241,7 @@ def test_a_tiny_model_runs_on_the_reference_unless_asked():
 def packed_model(monkeypatch, folder):
     """A model whose packed copy goes to a file in `folder`."""
     monkeypatch.setattr(fast_packed, "IN_MEMORY", 0)
+    monkeypatch.setattr(fast, "LET_GO", 1)  # the file's pages, after every pass
     monkeypatch.setattr(fast_packed, "_folder", lambda: folder)
     return se.load(FORWARD / "llama_mix_q4km.gguf", backend="fast", n_threads=1)
 

@@ -17,12 +17,13 @@ from ..ops.reference.embedding import embedding
 from ..ops.reference.rope import angles
 from . import fast_table as T
 from .fast_memory import Memory, matrices_of
-from .fast_packed import Packed
+from .fast_packed import Packed, let_go
 from .fast_pass import run
 
 BATCH = 64  # tokens computed together
 MOST_THREADS = 4  # by default: decoding is limited by memory long before that
 AHEAD = 512  # positions whose angles are made at once
+LET_GO = 64  # rows of the table of tokens after which the file's pages are let go
 COMMON = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "F16", "F32")
 SERVED = ("textbook", "synapse", "llama.cpp")
 
@@ -46,7 +47,8 @@ class Fast:
         self.weights, self.config, self.numerics = weights, config, numerics
         default = min(threads.available(), MOST_THREADS)
         self.team = threads.Team(threads.checked(n_threads, default))
-        self._memory = self._angles = None
+        self._memory = self._packed = self._angles = None
+        self._n_rows_read = 0
 
     @property
     def macs(self):
@@ -74,7 +76,7 @@ class Fast:
         """Run some tokens from a position on; logits of the `wanted` ones among them."""
         n, memory = len(ids), self._ready(cache.n_ctx)
         table, layers = memory.table, memory.layers
-        memory.stream(n)[:] = embedding(self.weights.token_embd, ids)  # (n, n_embd)
+        memory.stream(n)[:] = self._embedding(ids)  # (n, n_embd)
         logits = memory.wanted(wanted)  # (len(wanted), n_vocab)
         for place, x in ((T.K_CACHE, cache.k), (T.V_CACHE, cache.v)):
             layers[:, place] = x.ctypes.data + np.arange(len(x)) * x.strides[0]  # (n_layer,)
@@ -84,14 +86,27 @@ class Fast:
         self.team.run(run, table.ctypes.data)
         return logits
 
+    def _embedding(self, ids):
+        """Rows of the table of tokens, which is read from the model file, packed or not.
+
+        The system maps the neighbours of each row too: without letting go, some thousand tokens
+        would bring the whole table into memory a second time, beside its packed copy.
+        """
+        rows = embedding(self.weights.token_embd, ids)  # (n, n_embd)
+        self._n_rows_read += len(ids)
+        if self._packed.path and self._n_rows_read >= LET_GO:
+            let_go(self.weights.token_embd.raw)
+            self._n_rows_read = 0
+        return rows
+
     def _ready(self, n_ctx):
         """The memory, made on first use: weights packed, kernels compiled."""
         if self._memory is None:
             announce()
             every = [*matrices_of(self.weights), self.weights.output]
-            packed = Packed(every, self.numerics)
+            self._packed = Packed(every, self.numerics)
             self._memory = Memory(
-                self.weights, packed, self.config, self.numerics, self.team.n_threads, BATCH
+                self.weights, self._packed, self.config, self.numerics, self.team.n_threads, BATCH
             )
         self._memory.make_room(n_ctx)
         return self._memory

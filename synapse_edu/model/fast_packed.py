@@ -118,7 +118,7 @@ def _fill(room, to_pack):
     for m, mode in to_pack:
         size, n = _size(m, mode), repack.packed_bytes(m.format, *m.shape, mode)
         repack.pack(m, mode, room[start : start + n])
-        _let_go(m.raw)
+        let_go(m.raw)
         start += size
 
 
@@ -134,7 +134,7 @@ def _identity(to_pack):
         digest = hashlib.sha256(f"{m.name}|{m.format}|{m.shape}|{mode}|".encode())
         digest.update(repack.layout(m.format, mode).encode())
         digest.update(np.ascontiguousarray(m.raw))
-        _let_go(m.raw)
+        let_go(m.raw)
         return digest.digest()
 
     with ThreadPoolExecutor(available()) as pool:
@@ -157,8 +157,11 @@ def _forget(folder):
             pass
 
 
-def _let_go(raw):
-    """Tell the system that a mapped tensor's pages are not needed for now."""
+def let_go(raw):
+    """Tell the system that a mapped tensor's pages are not needed for now.
+
+    They stay in the system's cache of files, and no longer count as memory of this process.
+    """
     base = raw
     while isinstance(base, np.ndarray):
         base = base.base

@@ -177,6 +177,9 @@ def test_hints_come_one_by_one(registered, capsys):
 def test_an_unknown_check_names_those_of_its_chapter(registered):
     with pytest.raises(BadArgument, match="99.scale"):
         check("99.nothing", 1)
+    with pytest.raises(BadArgument) as told:
+        check("nope", 1)
+    assert len(str(told.value)) < 200 and "02.scale" in str(told.value)
     with pytest.raises(BadArgument, match="two tasks"):
         tasks.register(TASK)
 
@@ -202,10 +205,24 @@ def test_damaged_progress_is_no_obstacle(registered, tmp_path, content):
     assert kept[TASK.name]["status"] == "right"
 
 
-def test_an_unwritable_place_is_no_obstacle(registered, tmp_path, monkeypatch):
+def test_an_unwritable_place_is_no_obstacle(registered, tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("SYNAPSE_PROGRESS", str(tmp_path / "file" / "below"))
     assert check(TASK.name, scale)
+    said = capsys.readouterr().out
+    assert said.count("cannot be kept in") == 1 and str(tmp_path / "file" / "below") in said
+    assert check(TASK.name, scale) and capsys.readouterr().out == ""  # once is enough
+    assert progress() == {TASK.name: {"status": "right", "tries": 2}}
+
+
+@pytest.mark.parametrize(
+    "answer, right, factor",
+    [(4, 37, False), (1, 2, False), (4.0, 37, False), (500, 2000, True), (0.5, 0.125, True)],
+)
+def test_how_far_does_not_give_a_small_whole_number_away(answer, right, factor):
+    message = compare(answer, right).message
+    assert ("times" in message) is factor
+    assert ("too small" in message) is (answer < right)
 
 
 def shipped():

@@ -8,6 +8,7 @@ import numpy as np
 RIGHT, NOT_ATTEMPTED, RAISED = "right", "not attempted", "raised"
 WRONG_TYPE, WRONG_SHAPE, WRONG_DTYPE = "wrong type", "wrong shape", "wrong dtype"
 WRONG_NUMBERS, MUTATED, PATCHED = "wrong numbers", "mutated input", "patched"
+GUESSABLE = 1000  # a whole answer up to here follows from a wrong one and a rounded factor
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,17 @@ def _number(answer, right, rtol, atol):
         )
     if same:
         return Verdict(RIGHT, "Right.")
-    return Verdict(WRONG_NUMBERS, f"{answer:,} is not the answer; {_how_far(mine, target)}.")
+    guessable = isinstance(right, numbers.Integral) and abs(target) <= GUESSABLE
+    return Verdict(
+        WRONG_NUMBERS, f"{answer:,} is not the answer; {_how_far(mine, target, not guessable)}."
+    )
 
 
-def _how_far(mine, target):
+def _how_far(mine, target, by_factor):
+    """In words; without the factor where it would give a small whole number away."""
     if not np.isfinite(mine):
         return "it is not a finite number"
-    if target == 0 or mine == 0 or (mine < 0) != (target < 0):
+    if not by_factor or target == 0 or mine == 0 or (mine < 0) != (target < 0):
         return "it is too large" if mine > target else "it is too small"
     ratio = mine / target
     if 0.999 < ratio < 1.001:

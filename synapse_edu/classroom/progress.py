@@ -1,7 +1,7 @@
 """Progress, kept on this computer only: which checks were tried, and which are right.
 
 Nothing personal is stored and nothing is sent.  Where the folder cannot be written, checking
-works the same and nothing is remembered.
+works the same, a sentence says so once, and what was answered is remembered until Python ends.
 """
 
 import json
@@ -11,6 +11,8 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from ..atomic import replacing
+
+_unsaved = {}  # path → what could not be written there
 
 
 def path():
@@ -22,6 +24,8 @@ def path():
 
 def load():
     """Name → {"status": …, "tries": …}; empty if there is none, or it cannot be read."""
+    if path() in _unsaved:
+        return dict(_unsaved[path()])
     try:
         found = json.loads(path().read_text(encoding="utf-8"))
         return {k: v for k, v in found.items() if _is_record(v)}
@@ -44,13 +48,20 @@ def note(name, status):
     if before.get("status") == "right":
         status = "right"
     kept[name] = {"status": status, "tries": before.get("tries", 0) + 1}
+    target = path()
     try:
-        target = path()
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as part:
             part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
-    except OSError:
-        pass  # a read-only computer: the check itself must not fail
+        _unsaved.pop(target, None)
+    except OSError as problem:  # a read-only computer: the check itself must not fail
+        if target not in _unsaved:
+            why = problem.strerror or type(problem).__name__
+            print(
+                f"Your progress cannot be kept in {target.parent} ({why}), so it is forgotten when "
+                "this notebook ends. Set SYNAPSE_PROGRESS to a folder that you may write to."
+            )
+        _unsaved[target] = kept
 
 
 class Table(dict):

@@ -197,10 +197,12 @@ def find(name):
     if name not in TASKS:
         chapter = str(name).split(".")[0]
         near = [known for known in TASKS if known.split(".")[0] == chapter]
-        raise BadArgument(
-            f"There is no check {name!r}.{did_you_mean(name, list(TASKS))} This chapter has: "
-            f"{', '.join(near or sorted(TASKS))}."
+        which = (
+            f"This chapter has: {', '.join(near)}."
+            if near
+            else "A name is a chapter, a point and a word, such as 02.scale or ex02.softmax."
         )
+        raise BadArgument(f"There is no check {name!r}.{did_you_mean(name, list(TASKS))} {which}")
     return TASKS[name]
 
 

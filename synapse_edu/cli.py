@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from . import __version__
 from .commands import (
     bench,
     book,
@@ -75,6 +76,7 @@ def parser():
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"synapse-edu {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from synapse_edu import cli, describe, lab
+from synapse_edu import __version__, cli, describe, lab
 from synapse_edu.errors import BadArgument
 
 COMMANDS = ["lab", "models", "inspect", "convert", "generate", "bench", "exercises"]
@@ -40,6 +40,13 @@ def test_help_lists_every_command(capsys):
     assert end.value.code == 0
     for command in COMMANDS:
         assert re.search(rf"^\s+{command}\s", text, re.M)
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"synapse-edu {__version__}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

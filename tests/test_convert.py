@@ -203,6 +203,8 @@ CONFIG = {
     "rope_scaling": ({"type": "dynamic", "factor": 2.0}, "'dynamic' is not computed"),
     "rope_parameters": ([1], "must be an object"),
     "tie_word_embeddings": (None, "lm_head.weight is missing"),
+    "attention_bias": (True, "attention_bias, and the tensor blk.0.attn_q.bias .* is missing"),
+    "mlp_bias": (True, "mlp_bias, and the tensor blk.0.ffn_gate.bias .* is missing"),
     "num_hidden_layers": (3, "blk.2.attn_norm.weight .* is missing"),
     "intermediate_size": (95, "gate_proj.weight has shape"),
 }
@@ -215,6 +217,35 @@ def test_refusals_name_the_setting(tmp_path, golden, name):
     with pytest.raises(SynapseError, match=message):
         convert(tmp_path / "hf", tmp_path / "new.gguf")
     assert not (tmp_path / "new.gguf").exists()
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({}, []),
+        ({"model_type": "mistral", "sliding_window": 7}, ["sliding window of 7 tokens"]),
+        ({"model_type": "mistral", "sliding_window": 1_000_000}, []),
+        ({"sliding_window": 7, "use_sliding_window": False}, []),
+    ],
+)
+def test_what_the_new_file_lacks_is_said(tmp_path, golden, changes, words):
+    write_folder(tmp_path / "hf", golden / "llama_f32_tied.gguf", **changes)
+    said = []
+    convert(tmp_path / "hf", tmp_path / "new.gguf", say=said.append)
+    assert "holds no tokenizer" in said[0] and len(said) == 1 + len(words)
+    assert all(a in b for a, b in zip(words, said[1:], strict=True))
+
+
+def test_ids_without_a_token_are_counted(tmp_path, golden):
+    _, config = write_folder(tmp_path / "hf", golden / "llama_f32_tied.gguf")
+    vocab = {chr(97 + i): i for i in range(10)} | {"ab": 12}
+    model = {"type": "BPE", "vocab": vocab, "merges": ["a b"]}
+    rule = {"type": "ByteLevel", "use_regex": True}
+    text = json.dumps({"model": model, "pre_tokenizer": rule})
+    (tmp_path / "hf" / "tokenizer.json").write_text(text, encoding="utf-8")
+    said = []
+    convert(tmp_path / "hf", tmp_path / "new.gguf", say=said.append)
+    assert said[0].startswith(f"{config.n_vocab - 11} of {config.n_vocab} ids") and len(said) == 1
 
 
 def test_llama3_schedules_that_make_no_sense():

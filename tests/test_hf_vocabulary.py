@@ -171,6 +171,8 @@ BAD = {
     "bytes": ({"model": {"vocab": {}, "byte_fallback": True}}, "tokenizer.model"),
     "id": ({**GOOD, "model": {"vocab": {"a": "0"}}}, "is damaged"),
     "negative": ({**GOOD, "model": {"vocab": {"a": -1}}}, "is damaged"),
+    "one id": ({**GOOD, "model": {"vocab": {"a": 1, "b": 1}, "merges": ["a b"]}}, "have one id, 1"),
+    "no merges": (GOOD, "no merges"),
     "added": ({**GOOD, "added_tokens": [{"id": 1}]}, "added_tokens are damaged"),
     "cut": ({**GOOD, "pre_tokenizer": {"type": "Whitespace"}}, "'Whitespace'"),
     "regex": ({**GOOD, "pre_tokenizer": None}, "not known"),

@@ -41,6 +41,11 @@ INSIDE = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
+# What a setting of config.json promises; Llama's code reads them, the other families' does not.
+PROMISED = {
+    "attention_bias": ("attn_q", "attn_k", "attn_v", "attn_output"),
+    "mlp_bias": ("ffn_gate", "ffn_up", "ffn_down"),
+}
 # Not part of the language model, or computed from the config.
 IGNORED = re.compile(
     r"(.*\.)?rotary_emb\.inv_freq|(model\.)?(vision_tower|multi_modal_projector)\..*"
@@ -115,7 +120,7 @@ def gguf_name(name):
     )
 
 
-def convert(folder, path, format=None):
+def convert(folder, path, format=None, say=print):
     """Convert a folder to one GGUF file.
 
     Parameters
@@ -128,6 +133,8 @@ def convert(folder, path, format=None):
     format : str, optional
         Of the matrices, such as ``"F16"`` or ``"Q8_0"``.  None keeps the bits as they are.
         Norms and biases are F32.
+    say : function
+        Is given a sentence about each thing that the new file lacks, and the folder does not.
 
     Returns
     -------
@@ -149,15 +156,55 @@ def convert(folder, path, format=None):
         raise FileProblem(f"{folder}: there is no config.json in this folder. Check the path.")
     settings = safetensors.read_json(folder / "config.json")
     metadata, rope_freqs = hf_config.metadata_from(settings, folder.resolve().name)
-    tied = hf_config.settings_of(settings)[0].values.get("tie_word_embeddings") is True
+    values = hf_config.settings_of(settings)[0].values
+    tied = values.get("tie_word_embeddings") is True
     saved = _by_gguf_name(safetensors.read_folder(folder), tied)
     config = _checked(metadata, saved, rope_freqs)
+    _check_promises(values, config, saved)
     metadata |= vocabulary_from(folder, config.n_vocab)
     tensors = {name: _tensor(config, name, tensor, format) for name, tensor in saved.items()}
     if rope_freqs is not None:
         tensors["rope_freqs.weight"] = rope_freqs
     write_gguf(path, metadata, tensors)
+    for sentence in _remarks(values, config, metadata):
+        say(sentence)
     return config
+
+
+def _check_promises(values, config, saved):
+    for setting, roles in PROMISED.items():
+        if values["model_type"] == "llama" and values.get(setting) is True:
+            names = [f"blk.{i}.{role}.bias" for i in range(config.n_layer) for role in roles]
+            missing = [name for name in names if name not in saved]
+            if missing:
+                raise FileProblem(
+                    f"config.json sets {setting}, and the tensor {missing[0]} (its GGUF name) is "
+                    "missing."
+                )
+
+
+def _remarks(values, config, metadata):
+    """What the new file does not do that its reader may expect, a sentence each."""
+    tokens = metadata.get("tokenizer.ggml.tokens")
+    if tokens is None:
+        yield (
+            "The folder holds no tokenizer (tokenizer.model or tokenizer.json), so the new file "
+            "has no vocabulary: it takes ids, and no text."
+        )
+    else:
+        free = sum(text == b"[PAD%d]" % i for i, text in enumerate(tokens))
+        if free:
+            yield (
+                f"{free} of {len(tokens):,} ids have no token in the tokenizer's files. They are "
+                "called [PAD…], and no text gives them."
+            )
+    window = values.get("sliding_window")
+    sliding = values.get("use_sliding_window", values["model_type"] != "qwen2")
+    if sliding and type(window) is int and window < config.n_ctx_train:
+        yield (
+            f"config.json sets a sliding window of {window:,} tokens. It is not part of the new "
+            f"file, as in llama.cpp: beyond {window:,} tokens the results differ from the original."
+        )
 
 
 def _by_gguf_name(saved, tied):

@@ -93,9 +93,13 @@ def _byte_level(folder, n_vocab):
             "tokenizer.json: this is a SentencePiece vocabulary, whose scores are only in "
             "tokenizer.model. Put that file into the folder too."
         )
-    table = _Table(n_vocab)
+    table, owner = _Table(n_vocab), {}
     for text, id in model["vocab"].items():
         table.put(id, text, NORMAL)
+        if owner.setdefault(id, text) != text:
+            raise FileProblem(
+                f"tokenizer.json: {owner[id]!r:.40} and {text!r:.40} have one id, {id}."
+            )
     entries = tokenizer.get("added_tokens") or []
     try:
         table.added([(e["id"], e["content"], bool(e.get("special"))) for e in entries])
@@ -236,7 +240,9 @@ def _special(folder, n_vocab, merges):
         log.setLevel(level)
     names = {"unk": "unknown", "sep": "seperator", "pad": "padding"}  # as GGUF spells them
     metadata = {}
-    if found.merges:
+    if merges:
+        if not found.merges:
+            raise FileProblem("tokenizer.json: it holds no merges, so no text could be tokenized.")
         metadata["tokenizer.ggml.merges"] = [m.encode("utf-8", "replace") for m in found.merges]
     for kind, id in found.special_token_ids.items():
         metadata[f"tokenizer.ggml.{names.get(kind, kind)}_token_id"] = np.uint32(id)

@@ -1,5 +1,6 @@
 """``synapse-edu convert``: make a GGUF file of a Hugging Face folder."""
 
+import sys
 from pathlib import Path
 
 from .command import add_command
@@ -23,4 +24,7 @@ def run(options):
     """``synapse-edu convert FOLDER FILE``"""
     from ..checkpoint.convert import convert
 
-    print(convert(options.folder, options.file, options.format))
+    def say(sentence):
+        print(f"Note: {sentence}", file=sys.stderr)
+
+    print(convert(options.folder, options.file, options.format, say))

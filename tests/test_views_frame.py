@@ -10,6 +10,9 @@ from ipywidgets.widgets.widget import _instances
 
 import synapse_edu as se
 from synapse_edu.views import AttentionHeatmap, NextTokenBars, TokenStepper, frame
+from synapse_edu.views.microscope import Microscope
+from synapse_edu.views.playground import TokenizerPlayground
+from synapse_edu.views.rope_view import RopeView
 
 PROMPT = 'the <script>window.broken = 1</script> & "cat"'
 VOID = {"input", "meta", "br", "img"}
@@ -92,6 +95,31 @@ def test_every_key_is_taken_at_both_ends(make):
         view.press(key)
         assert view.error is None
         Page(view.html)
+
+
+@pytest.mark.parametrize("kind", ["stepper", "heatmap", "bars", "playground", "microscope", "rope"])
+def test_what_a_key_changes_is_said(model, trace, kind):
+    view = {
+        "stepper": lambda: TokenStepper(model, trace),
+        "heatmap": lambda: AttentionHeatmap(trace),
+        "bars": lambda: NextTokenBars(trace.value("logits"), model.tokenizer),
+        "playground": lambda: TokenizerPlayground(
+            {"one": model.tokenizer, "two": model.tokenizer}, "Mia has a red ball"
+        ),
+        "microscope": lambda: Microscope(model, trace.ids[:3]),
+        "rope": lambda: RopeView(model.config),
+    }[kind]()
+    heard = 0
+    for key in ["Home", "ArrowRight", "ArrowDown", "PageDown", "End", "ArrowLeft", "ArrowUp"] * 2:
+        before, said = view.html, _said(view)
+        view.press(key)
+        assert (view.html == before) == (_said(view) == said), key
+        heard += view.html != before
+    assert heard > 5
+
+
+def _said(view):
+    return re.search(r'role="status"[^>]*>(.*?)</p>', view.html).group(1)
 
 
 def test_an_error_is_shown_and_the_next_action_recovers(make, monkeypatch):

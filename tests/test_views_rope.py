@@ -52,3 +52,5 @@ def test_keys_and_controls(config):
     assert isinstance(view.error, BadArgument) and view.state.pair == 1
     view.press("Home")
     assert view.state.position == 0 and "data-set" not in view.static()
+    view.press("End")
+    assert view.state.position == config.n_ctx_train - 1

@@ -140,6 +140,17 @@ def test_a_formula_that_cannot_be_converted_stays_readable():
     assert mathml("<_") == "<code>&lt;_</code>"
 
 
+def test_a_model_that_gives_nan_can_be_walked(golden):
+    model = se.load(golden / "llama_q8_0.gguf")
+    model.weights.layers[1].ffn_norm[:] = np.nan
+    view = TokenStepper(model, se.Trace.record(model, [1, 2, 3]))
+    words = [text for state in view._guesses[2] for text, _ in state[:1]]
+    assert len(words) == 2  # before the bad step the lens reads on: entering, after layer 0
+    assert ">NaN</text>" in view.html and "Step 1 of" in view.html
+    view.press("End")
+    assert view.error is None and "No finite number." in view.html
+
+
 def test_values_that_overflowed_are_shown():
     value = np.array([np.inf, -np.inf, np.nan, 2.0], np.float32)
     html = value_html(value, "row")

@@ -111,12 +111,14 @@ def render(trace, state, live=True):
 
 
 def reading(trace, state, weights):
-    """The chosen cell in words: ``it → cat 0.41``."""
+    """The chosen cell in words: ``it → cat 0.41 (tokens 5 and 2; layer 1, head 0)``."""
     query, key = (visible(trace.tokens[i]) for i in (state.row, state.column))
-    value = weights[state.row, state.column]
-    if state.column > state.row:
-        return f"{query} → {key} masked: no token sees a later one"
-    return f"{query} → {key} {value:.2f}"
+    later = state.column > state.row
+    value = (
+        "masked: no token sees a later one" if later else f"{weights[state.row, state.column]:.2f}"
+    )
+    place = f"tokens {state.row} and {state.column}; layer {state.layer}, head {state.head}"
+    return f"{query} → {key} {value} ({place})"
 
 
 def controls(trace, state):

@@ -76,7 +76,8 @@ def reading(result, state):
     return (
         f"{label(g)} ({g.llama_cpp_name or 'no name in llama.cpp'}): largest difference "
         f"{number(g.max_abs)}, relative RMS {number(g.relative_rms)}, {g.ulp} ulp; "
-        f"{g.n_different} of {g.n_values} values have other bits. {start}"
+        f"{g.n_different} of {g.n_values} values have other bits. {start} "
+        f"Shaded by {MEASURES[state.measure]}."
     )
 
 

@@ -76,13 +76,17 @@ def render(splits, state, live=True):
 
 
 def reading(here, state):
-    """The chosen vocabulary in words."""
+    """The chosen vocabulary, and the moment of its replay, in words."""
     if here.problem:
         return f"{here.name}: {here.problem}"
     n = len(here.tokens)
     n_bytes = len(state.text.encode("utf-8", "replace"))
     each = f", {number(n_bytes / n, 3)} bytes a token" if n else ""
-    return f"{here.name}: {n} token{'' if n == 1 else 's'} for {n_bytes} bytes{each}"
+    said = f"{here.name}: {n} token{'' if n == 1 else 's'} for {n_bytes} bytes{each}"
+    if here.moments is None:
+        return said
+    now = at(here, state)
+    return f"{said}. Merge {now} of {len(here.moments) - 1}: {here.moments[now].caption}"
 
 
 def at(here, state):

@@ -13,10 +13,11 @@ from .text import number, safe
 
 MODES = {"normal": "neighbours (2i, 2i+1)", "neox": "halves (i, i + d/2)"}
 KEYS = (
-    "Left and right move the position, Page Up and Page Down by 16, Home to 0; up and down choose "
-    "the pair."
+    "Left and right move the position, Page Up and Page Down by 16, Home to 0, End to the last "
+    "position of the training; up and down choose the pair."
 )
 LONGEST = 131_072  # positions
+ACROSS = 16  # elements side by side, so that a pair is in sight at once
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,16 @@ def _layouts(config, state):
     rows = []
     for layout, words in MODES.items():
         pair = members(state.pair, layout, n)
-        cells = "".join(
+        cells = [
             f'<td class="se-here"><b>{e}</b></td>' if e in pair else f"<td>{e}</td>"
             for e in range(n)
-        )
+        ]
+        lines = ["".join(cells[i : i + ACROSS]) for i in range(0, n, ACROSS)]
         mark = " ←" if layout == state.layout else ""
-        rows.append(f'<tr><th scope="row">{safe(words)}{mark}</th>{cells}</tr>')
+        rows.append(
+            f'<tr><th scope="row" rowspan="{len(lines)}">{safe(words)}{mark}</th>'
+            f"{'</tr><tr>'.join(lines)}</tr>"
+        )
     return f'<div style="overflow-x:auto" tabindex="0"><table>{"".join(rows)}</table></div>'
 
 
@@ -215,6 +220,7 @@ class RopeView(View):
             "PageUp": {"position": max(s.position - 16, 0)},
             "PageDown": {"position": min(s.position + 16, LONGEST)},
             "Home": {"position": 0},
+            "End": {"position": min(self.config.n_ctx_train - 1, LONGEST)},
             "ArrowUp": {"pair": max(s.pair - 1, 0)},
             "ArrowDown": {"pair": min(s.pair + 1, last)},
         }

@@ -117,13 +117,14 @@ def render(trace, state, guesses=None, live=True):
 
 
 def reading(trace, state):
-    """Where the stepper is, in words."""
+    """Where the stepper is, in words: what a screen reader says after a key."""
     name, layer = trace.names[state.index]
     spec = steps.spec(name)
     where = f"layer {layer}, " if layer is not None else ""
     shape = spec.shape(trace.config, state.position)
+    token = f"token {state.position} {visible(trace.tokens[state.position])}"
     return (
-        f"Step {state.index + 1} of {len(trace.names)}: {where}{name}. {spec.what} "
+        f"Step {state.index + 1} of {len(trace.names)}, {token}: {where}{name}. {spec.what} "
         f"Shape {symbols(spec.output)} = {shape}."
     )
 
@@ -134,11 +135,15 @@ def lens_guesses(trace, model, position, n=3):
     Returns
     -------
     list of list of (str, float)
-        One list for each of the n_layer + 1 states, likeliest first.
+        One list for each of the n_layer + 1 states, likeliest first; an empty one for a state
+        whose scores hold no largest number, as behind a NaN.
     """
     logits = logit_lens(stream(trace, position), model.weights, model.config, model.numerics)
     guesses = []
     for row in logits:  # (n_vocab,)
+        if not np.isfinite(row.max()):
+            guesses.append([])
+            continue
         log_p = log_probabilities(row)  # (n_vocab,)
         best = ranked(row, n)  # (n,)
         words = (visible(piece) for piece in pieces(model, best.tolist()))

@@ -15,7 +15,7 @@ def stream_svg(lengths, guesses, here):
     lengths : ndarray, shape (n_layer + 1,)
         State 0 enters layer 0; state i leaves layer i - 1.
     guesses : list of list of (str, float), or None
-        For each state the likeliest next tokens with their probabilities.
+        For each state the likeliest next tokens with their probabilities; none behind a NaN.
     here : int
         The state that is looked at.
     """
@@ -32,9 +32,10 @@ def stream_svg(lengths, guesses, here):
             f'text-anchor="middle">{"in" if i == 0 else i - 1}</text>'
         )
         if guesses:
+            likeliest = guesses[i][0][0] if guesses[i] else "NaN"
             body.append(
                 f'<text{strong} transform="translate({x + step / 2 - 4:g} {HEIGHT + 20}) '
-                f'rotate(90)">{safe(short(guesses[i][0][0], 11))}</text>'
+                f'rotate(90)">{safe(short(likeliest, 11))}</text>'
             )
     x = here * step
     low = HEIGHT + (98 if guesses else 18)

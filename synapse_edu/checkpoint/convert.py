@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import BadArgument, FileProblem, UnsupportedModel
 from ..formats.layout import format_of
 from ..formats.matrix import Matrix
-from . import hf_config, safetensors
+from . import hf_config, hf_promises, safetensors
 from .hf_vocabulary import vocabulary_from
 from .hparams import config_from_metadata
 from .weights import BIASES
@@ -40,11 +40,6 @@ INSIDE = {
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
-}
-# What a setting of config.json promises; Llama's code reads them, the other families' does not.
-PROMISED = {
-    "attention_bias": ("attn_q", "attn_k", "attn_v", "attn_output"),
-    "mlp_bias": ("ffn_gate", "ffn_up", "ffn_down"),
 }
 # Not part of the language model, or computed from the config.
 IGNORED = re.compile(
@@ -160,51 +155,15 @@ def convert(folder, path, format=None, say=print):
     tied = values.get("tie_word_embeddings") is True
     saved = _by_gguf_name(safetensors.read_folder(folder), tied)
     config = _checked(metadata, saved, rope_freqs)
-    _check_promises(values, config, saved)
+    hf_promises.check(values, config, saved)
     metadata |= vocabulary_from(folder, config.n_vocab)
     tensors = {name: _tensor(config, name, tensor, format) for name, tensor in saved.items()}
     if rope_freqs is not None:
         tensors["rope_freqs.weight"] = rope_freqs
     write_gguf(path, metadata, tensors)
-    for sentence in _remarks(values, config, metadata):
+    for sentence in hf_promises.remarks(values, config, metadata):
         say(sentence)
     return config
-
-
-def _check_promises(values, config, saved):
-    for setting, roles in PROMISED.items():
-        if values["model_type"] == "llama" and values.get(setting) is True:
-            names = [f"blk.{i}.{role}.bias" for i in range(config.n_layer) for role in roles]
-            missing = [name for name in names if name not in saved]
-            if missing:
-                raise FileProblem(
-                    f"config.json sets {setting}, and the tensor {missing[0]} (its GGUF name) is "
-                    "missing."
-                )
-
-
-def _remarks(values, config, metadata):
-    """What the new file does not do that its reader may expect, a sentence each."""
-    tokens = metadata.get("tokenizer.ggml.tokens")
-    if tokens is None:
-        yield (
-            "The folder holds no tokenizer (tokenizer.model or tokenizer.json), so the new file "
-            "has no vocabulary: it takes ids, and no text."
-        )
-    else:
-        free = sum(text == b"[PAD%d]" % i for i, text in enumerate(tokens))
-        if free:
-            yield (
-                f"{free} of {len(tokens):,} ids have no token in the tokenizer's files. They are "
-                "called [PAD…], and no text gives them."
-            )
-    window = values.get("sliding_window")
-    sliding = values.get("use_sliding_window", values["model_type"] != "qwen2")
-    if sliding and type(window) is int and window < config.n_ctx_train:
-        yield (
-            f"config.json sets a sliding window of {window:,} tokens. It is not part of the new "
-            f"file, as in llama.cpp: beyond {window:,} tokens the results differ from the original."
-        )
 
 
 def _by_gguf_name(saved, tied):

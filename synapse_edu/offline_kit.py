@@ -26,13 +26,13 @@ You need Python {python}. In this folder:
 Linux and macOS:
 
     python3 -m venv env
-    env/bin/python -m pip install --no-index --find-links {wheels} -c constraints.txt synapse_edu
+    env/bin/python -m pip install --no-index -f {wheels} -c constraints.txt synapse_edu
     env/bin/synapse-edu lab
 
 Windows, in PowerShell:
 
     py -m venv env
-    env\\Scripts\\python -m pip install --no-index --find-links {wheels} -c constraints.txt synapse_edu
+    env\\Scripts\\python -m pip install --no-index -f {wheels} -c constraints.txt synapse_edu
     env\\Scripts\\synapse-edu lab
 
 The built-in model is part of it. `synapse-edu doctor` says whether all is well.

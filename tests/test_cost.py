@@ -154,3 +154,24 @@ def test_refusals():
         Cost.of(config, "Q9")
     with pytest.raises(BadArgument, match="at least 1"):
         Cost.of(config).prefill(0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.cache_bytes(-5),
+        lambda c: c.cache_bytes("a"),
+        lambda c: c.decode(-1),
+        lambda c: c.decode(1.5),
+        lambda c: c.decode(0, n_sequences=0),
+        lambda c: c.attention(5, n=0),
+        lambda c: c.attention_macs(-1),
+        lambda c: c.layer(99),
+        lambda c: c.prefill(5, start=-3),
+        lambda c: c.prefill(0),
+        lambda c: c.prefill(5, logits=[1]),
+    ],
+)
+def test_what_cannot_be_costed_is_refused(call):
+    with pytest.raises(BadArgument, match="Cost"):
+        call(Cost.of(Config.named("llama-3.2-1b"), "Q4_K_M"))

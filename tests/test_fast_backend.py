@@ -17,10 +17,13 @@ from golden_data import FORWARD, VARIANTS, arrays, differing
 
 import synapse_edu as se
 from synapse_edu.errors import BadArgument, ContextFull
-from synapse_edu.model import fast, fast_packed
+from synapse_edu.model import fast, fast_memory, fast_packed
+from synapse_edu.model import fast_table as T
 from synapse_edu.model.fast_memory import matrices_of
+from synapse_edu.model.llama import Llama
 from synapse_edu.ops.fast import threads
 from synapse_edu.ops.fast.kernels import mode_of
+from synapse_edu.study.tiny import random_model, tiny_config
 
 ALL = sorted(VARIANTS)
 # One of each: float and block formats, biases, YaRN with temperature, factors, many heads.
@@ -150,11 +153,11 @@ def test_a_team_finishes_what_it_began_before_it_lets_an_interruption_through():
 
     timer = threading.Timer(0.05, _thread.interrupt_main)
     timer.start()
-    with pytest.raises(KeyboardInterrupt), team:
+    with pytest.raises(KeyboardInterrupt), team.alone():
         team.run(work, "x")
         team.run(work, "never")
     assert sorted(done) == [("x", 0), ("x", 1)]
-    with team:
+    with team.alone():
         team.run(work, "y")  # nothing is left over from the call before
     assert sorted(done)[2:] == [("y", 0), ("y", 1)]
 
@@ -165,8 +168,79 @@ def test_an_error_on_one_thread_is_raised_by_the_caller():
             raise ValueError(argument)
 
     team = threads.Team(2)
-    with pytest.raises(ValueError, match="wrong"), team:
+    with pytest.raises(ValueError, match="wrong"), team.alone():
         team.run(work, "wrong")
+
+
+def test_an_interruption_while_a_larger_cache_gets_room_leaves_the_room_there_was(monkeypatch):
+    model, want = se.load(FORWARD / "llama_q8_0.gguf", backend="fast", n_threads=2), None
+    ids = arrays("llama_q8_0")["tokens"].tolist()
+    want = model.prefill(ids, model.new_cache(64), logits="all")
+    for moment in range(8):  # at each of the steps that make room
+        count = iter(range(100))
+
+        def stop_at(original, moment=moment, count=count):
+            def step(*args):
+                if next(count) == moment:
+                    raise KeyboardInterrupt
+                return original(*args)
+
+            return step
+
+        with monkeypatch.context() as patched:
+            patched.setattr(fast_memory, "_zeroed", stop_at(fast_memory._zeroed))
+            patched.setattr(fast_memory.Memory, "_put", stop_at(fast_memory.Memory._put))
+            large = model.new_cache(5000 + moment)
+            try:
+                model.prefill(ids, large)
+            except KeyboardInterrupt:
+                assert large.n == 0
+        got = model.prefill(ids, model.new_cache(64), logits="all")
+        assert differing(got, want) == 0
+        memory = model.backend._memory
+        n = 4 * model.config.n_head_kv * memory._n_rows * int(memory.table[T.S_STRIDE])
+        assert memory._kept[T.SCORES].nbytes >= n
+
+
+def test_python_threads_on_one_cache_never_write_beyond_its_end():
+    model = opened("llama_mix_q4km")
+    cache, beyond, full = model.new_cache(12), [], []
+    run_pass = model.backend._pass
+
+    def watched(ids, cache, position, wanted):
+        beyond.extend([position] if position + len(ids) > cache.n_ctx else [])
+        return run_pass(ids, cache, position, wanted)
+
+    def decode():
+        for _ in range(60):
+            try:
+                model.decode(1, cache)
+            except ContextFull:
+                full.append(1)
+                cache.truncate(min(cache.n, 8))
+            except BadArgument:  # truncated, or the last position went to another thread
+                pass
+
+    model.backend._pass = watched
+    try:
+        workers = [threading.Thread(target=decode) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        del model.backend._pass
+    assert full and not beyond
+
+
+def test_matrices_without_names_are_told_apart():
+    config = tiny_config("qwen2")
+    made = random_model(config, seed=3, format="Q8_0")
+    fast_one, other = (
+        Llama(config, made.weights, backend=backend) for backend in ("fast", "reference")
+    )
+    got, want = (m.prefill([1, 2, 3], m.new_cache(8), logits="all") for m in (fast_one, other))
+    assert differing(got, want) == 0
 
 
 def test_two_python_threads_take_turns():

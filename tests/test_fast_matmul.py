@@ -188,12 +188,25 @@ def test_compiled_code_is_kept_where_only_its_owner_can_write(tmp_path):
         assert part.stat().st_mode & 0o777 == 0o700
     for damaged in folder.iterdir():
         damaged.write_bytes(b"not code")
-    old, recent = folder.parent / "of_another_version", folder.parent / "of_last_week"
-    for other, days in ((old, 100), (recent, 7)):
+    old, recent = folder.parent / ("0" * 32), folder.parent / ("1" * 32)
+    not_ours = [folder.parent / "somebody's", tmp_path / ("2" * 32)]
+    for other, days in ((old, 100), (recent, 7), *((path, 100) for path in not_ours)):
         other.mkdir()
         os.utime(other, (time.time() - 86_400 * days,) * 2)
     assert run_one({"NUMBA_CACHE_DIR": str(tmp_path)}) == printed
     assert recent.exists() and not old.exists()
+    assert all(path.exists() for path in not_ours)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permission bits are POSIX")
+def test_no_code_is_kept_below_a_folder_that_others_may_change(tmp_path):
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    printed = run_one({"NUMBA_CACHE_DIR": str(open_to_all)})
+    assert printed.startswith("[] ") and str(open_to_all) not in printed
+    open_to_all.chmod(0o1777)  # as /tmp: nobody can replace what another has put there
+    assert str(open_to_all) in run_one({"NUMBA_CACHE_DIR": str(open_to_all)})
 
 
 def test_works_where_no_folder_can_be_written(tmp_path):

@@ -100,7 +100,10 @@ class KVCache:
     def check(self, config, dtype, owner=None):
         """Raise BadArgument unless this cache has a model's shape and storage, and is its own."""
         want = (config.n_layer, config.n_head_kv, self.n_ctx, config.head_dim)
-        if self.k.shape != want or self.k.dtype != np.dtype(dtype):
+        if any(
+            x.shape != want or x.dtype != np.dtype(dtype) or not x.flags.c_contiguous
+            for x in (self.k, self.v)
+        ):
             raise BadArgument(
                 f"This cache is {self.k.dtype} of shape {self.k.shape}; the model needs {dtype} "
                 f"of shape {want}. Make one with model.new_cache()."
@@ -116,18 +119,23 @@ class KVCache:
         A pass that is given up leaves only unused rows behind.  A later one makes its ticket
         invalid, so that two passes never write the same rows unnoticed.
         """
-        self.require(n_new)
-        self._ticket = (object(), self.n, n_new)
-        return self._ticket
+        start = self.n  # read once: another thread may add a token meanwhile
+        self.require(n_new, start)
+        self._ticket = ticket = (object(), start, n_new)
+        return ticket
+
+    def start_of(self, ticket):
+        """The position at which a pass begins, or BadArgument if its ticket is not valid now."""
+        self._valid(ticket)
+        return ticket[1]
 
     def store(self, ticket, layer, k, v):
         """Write this pass's keys and values, (n_new, n_head_kv, head_dim), rounding them.
 
         Returns views of all keys and values so far, (n_head_kv, n + n_new, head_dim).
         """
-        self._valid(ticket)
-        _, start, n_new = ticket
-        stop = start + n_new
+        start = self.start_of(ticket)
+        stop = start + ticket[2]
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # beyond 65504 float16 is infinite, as in llama.cpp

@@ -53,23 +53,23 @@ class Fast:
     @property
     def macs(self):
         """Multiply-accumulates of the matrix products executed so far."""
-        return sum(self._memory.counted()) if self._memory else 0
+        return self._memory.counted() if self._memory else 0
 
     def prefill(self, ids, cache, rows):
-        ticket, start, parts = cache.begin(len(ids)), cache.n, []
-        with self.team:
+        with self.team.alone():  # one pass at a time, also of several on one cache
+            ticket, parts = cache.begin(len(ids)), []
             for first in range(0, len(ids), BATCH):
                 part = ids[first : first + BATCH]
                 wanted = [r - first for r in rows if first <= r < first + len(part)]
-                parts.append(self._pass(part, cache, start + first, wanted))
-        cache.commit(ticket, ids)
+                parts.append(self._pass(part, cache, cache.start_of(ticket) + first, wanted))
+            cache.commit(ticket, ids)
         return np.concatenate(parts)  # (len(rows), n_vocab)
 
     def decode(self, id, cache):
-        ticket = cache.begin(1)
-        with self.team:
-            logits = self._pass([id], cache, cache.n, [0])  # (1, n_vocab)
-        cache.commit(ticket, [id])
+        with self.team.alone():
+            ticket = cache.begin(1)
+            logits = self._pass([id], cache, cache.start_of(ticket), [0])  # (1, n_vocab)
+            cache.commit(ticket, [id])
         return logits[0]  # (n_vocab,)
 
     def _pass(self, ids, cache, position, wanted):

@@ -26,6 +26,13 @@ def _whole_lines(n_bytes):
     return -(-n_bytes // 64) * 64 + 64
 
 
+def _zeroed(n_bytes):
+    """Aligned bytes; zero, so that padding is no NaN."""
+    room = aligned_empty(_whole_lines(n_bytes))
+    room[:] = 0
+    return room
+
+
 def _stride(n):
     """Numbers from one token's row to the next: an odd number of cache lines.
 
@@ -47,21 +54,22 @@ class Memory:
     def __init__(self, weights, packed, config, numerics, n_threads, batch):
         self.config, self.batch, self._kept = config, batch, {}
         self.table = np.zeros(T.SIZE, np.int64)  # (SIZE,)
-        self._matrices = {m.name: m for m in (*matrices_of(weights), weights.output)}
+        self._matrices = {id(m): m for m in (*matrices_of(weights), weights.output)}
         self._kernels = {
-            name: for_format(m.format, mode_of(m.format, numerics))
-            for name, m in self._matrices.items()
+            key: for_format(m.format, mode_of(m.format, numerics))
+            for key, m in self._matrices.items()
         }
         self._sizes(numerics, n_threads)
         self._records(weights, packed)
         self._shared()
         self._own(n_threads)
-        self.n_positions = 0
+        self.n_positions = self._counted = 0
 
     def _room(self, place, n_bytes):
-        """Zeroed bytes under an address in the table; zero, so that padding is no NaN."""
-        room = aligned_empty(_whole_lines(n_bytes))
-        room[:] = 0
+        """Zeroed bytes under an address in the table."""
+        return self._put(place, _zeroed(n_bytes))
+
+    def _put(self, place, room):
         self._kept[place], self.table[place] = room, room.ctypes.data
         return room
 
@@ -106,7 +114,7 @@ class Memory:
         return x.ctypes.data
 
     def _matrix(self, matrix, bias, packed):
-        k = self._kernels[matrix.name]
+        k = self._kernels[id(matrix)]
         return (
             packed.address(matrix), self._vector(bias), k.quantize_batch, k.matvec, k.matmat
         )  # fmt: skip
@@ -127,7 +135,7 @@ class Memory:
 
     def _most(self, what, n):
         """The largest of something that the kernels ask for, over the matrices."""
-        return max(getattr(self._kernels[m.name], what)(m.n_in, n) for m in self._each())
+        return max(getattr(self._kernels[id(m)], what)(m.n_in, n) for m in self._each())
 
     def _each(self):
         return self._matrices.values()
@@ -149,10 +157,15 @@ class Memory:
         if n_ctx <= self.n_positions:
             return
         t, stride = self.table, -(-n_ctx // 8) * 8 + 8
-        t[T.S_STRIDE], t[T.S_ROWS] = stride, self._n_rows
-        self._room(T.SCORES, 4 * self.config.n_head_kv * self._n_rows * stride)
-        t[T.WORK_BYTES] = _whole_lines(t[T.OWN_SCORES_AT] + 4 * self._n_rows * stride)
-        self._room(T.WORK, int(t[T.N_THREADS] * t[T.WORK_BYTES]))
+        own = _whole_lines(int(t[T.OWN_SCORES_AT]) + 4 * self._n_rows * stride)
+        scores = _zeroed(4 * self.config.n_head_kv * self._n_rows * stride)
+        work = _zeroed(int(t[T.N_THREADS]) * own)
+        # An interruption may come between any two lines: until the last one, everything is
+        # made anew by the next call.
+        self._counted, self.n_positions = self.counted(), 0
+        t[T.S_STRIDE], t[T.S_ROWS], t[T.WORK_BYTES] = stride, self._n_rows, own
+        self._put(T.SCORES, scores)
+        self._put(T.WORK, work)
         self.n_positions = n_ctx
 
     def wanted(self, rows):
@@ -171,14 +184,13 @@ class Memory:
         return rows[:, : self.config.n_embd]
 
     def counted(self):
-        """Multiply-accumulates of all matrix products so far, by thread: list of int."""
+        """Multiply-accumulates of all matrix products so far."""
         if not self.n_positions:
-            return []
-        room, n = self._kept[T.WORK], int(self.table[T.WORK_BYTES])
-        return [
-            int(room[i * n : i * n + 8].view(np.int64)[0])
-            for i in range(int(self.table[T.N_THREADS]))
-        ]
+            return self._counted
+        n = int(self.table[T.WORK_BYTES])  # each thread counts at the start of its own room
+        starts = range(0, n * int(self.table[T.N_THREADS]), n)
+        room = self._kept[T.WORK]
+        return self._counted + sum(int(room[i : i + 8].view(np.int64)[0]) for i in starts)
 
 
 def matrices_of(weights):

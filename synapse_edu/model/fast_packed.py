@@ -46,26 +46,26 @@ class Packed:
     """
 
     def __init__(self, matrices, numerics):
-        self._kept, self._addresses, self.path = [], {}, None
-        modes = {m.name: mode_of(m.format, numerics) for m in matrices}
+        # by identity: a matrix made by hand may have no name of its own
+        self._kept, self._addresses, self.path = list(matrices), {}, None
         to_pack = []
         for m in {id(m): m for m in matrices}.values():
-            if repack.usable_as_stored(m, modes[m.name]):
-                self._kept.append(m.raw)
-                self._addresses[m.name] = m.raw.ctypes.data
+            mode = mode_of(m.format, numerics)
+            if repack.usable_as_stored(m, mode):
+                self._addresses[id(m)] = m.raw.ctypes.data
             else:
-                to_pack.append((m, modes[m.name]))
+                to_pack.append((m, mode))
         sizes = [_size(m, mode) for m, mode in to_pack]
         self.nbytes = sum(sizes)
         room = self._room(to_pack)
         start = 0
         for (m, _), size in zip(to_pack, sizes, strict=True):
-            self._addresses[m.name] = room[start : start + size].ctypes.data
+            self._addresses[id(m)] = room[start : start + size].ctypes.data
             start += size
         self._kept.append(room)
 
     def address(self, matrix):
-        return self._addresses[matrix.name]
+        return self._addresses[id(matrix)]
 
     def _room(self, to_pack):
         """The packed bytes of all matrices, one after another."""

@@ -15,6 +15,7 @@ Examples
 import math
 from dataclasses import dataclass
 
+from ..arguments import is_whole
 from ..checkpoint.container import open_container
 from ..checkpoint.hparams import config_from_metadata
 from ..errors import BadArgument
@@ -133,6 +134,10 @@ class Cost:
 
     def layer(self, i=0):
         """The tensors of layer `i`."""
+        if not is_whole(i) or not 0 <= i < self.config.n_layer:
+            raise BadArgument(
+                f"Cost.layer: layer {i!r} does not exist; choose 0 to {self.config.n_layer - 1}."
+            )
         return [t for t in self.tensors if t.layer == i]
 
     @property
@@ -174,6 +179,7 @@ class Cost:
         """Multiply-accumulates of attention for the token at position `p`: its query meets
         p + 1 keys, and its soft-max weights p + 1 values, in every head of every layer."""
         c = self.config
+        _require("attention_macs", p=(p, 0))
         return 2 * c.n_layer * c.n_head * c.head_dim * (p + 1)
 
     def cache_bytes(self, n_positions, n_sequences=1, bytes_per_element=2, materialised=False):
@@ -183,12 +189,14 @@ class Cost:
         all the query heads that share it, instead of reading the shared copy.
         """
         c = self.config
+        _require("cache_bytes", n_positions=(n_positions, 0), n_sequences=(n_sequences, 0))
         heads = c.n_head if materialised else c.n_head_kv
         per_position = 2 * c.n_layer * heads * c.head_dim * bytes_per_element
         return per_position * n_positions * n_sequences
 
     def decode(self, p=0, n_sequences=1):
         """One pass that adds one token, at position `p`, to each of `n_sequences` requests."""
+        _require("decode", p=(p, 0), n_sequences=(n_sequences, 1))
         return Phase(
             n_tokens=n_sequences,
             n_reads=1,
@@ -201,6 +209,7 @@ class Cost:
     def attention(self, p, n=1):
         """Attention alone, of `n` tokens from position `p` on that share one reading of the
         cache: its multiply-accumulates and bytes grow together with the context."""
+        _require("attention", p=(p, 0), n=(n, 1))
         return Phase(
             n_tokens=n,
             n_reads=0,
@@ -213,12 +222,10 @@ class Cost:
     def prefill(self, n, batch=512, start=0, logits="last"):
         """A prompt of `n` tokens in batches of at most `batch`; the weights are streamed once a
         batch.  ``logits="last"`` scores the prompt's last row only, ``"all"`` every row."""
-        if n < 1 or batch < 1:
-            raise BadArgument("Cost.prefill: n and batch must be at least 1.")
-        n_reads = -(-n // batch)
-        rows = {"last": 1, "all": n}.get(logits)
-        if rows is None:
+        _require("prefill", n=(n, 1), batch=(batch, 1), start=(start, 0))
+        if logits not in ("last", "all"):
             raise BadArgument(f'Cost.prefill: logits={logits!r}; choose "last" or "all".')
+        n_reads, rows = -(-n // batch), 1 if logits == "last" else n
         ends = [start + min(n, (i + 1) * batch) for i in range(n_reads)]
         return Phase(
             n_tokens=n,
@@ -228,6 +235,15 @@ class Cost:
             weight_bytes=n_reads * self.bytes_per_pass,
             cache_bytes=sum(self.cache_bytes(end) for end in ends),
         )
+
+
+def _require(where, **arguments):
+    """Raise BadArgument unless each argument, given with its least value, is a whole number."""
+    for name, (value, least) in arguments.items():
+        if not is_whole(value) or value < least:
+            raise BadArgument(
+                f"Cost.{where}: {name} must be a whole number of at least {least}, not {value!r}."
+            )
 
 
 def _biases(weights):

@@ -12,6 +12,7 @@ import hashlib
 import os
 import pickle
 import platform
+import re
 import shutil
 import stat
 import tempfile
@@ -80,6 +81,11 @@ def _private(folder):
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise OSError(f"{folder} belongs to somebody else")
         folder.chmod(0o700)
+        for above in folder.resolve().parents:  # whose owner could put another in its place
+            found = above.stat()
+            others_write = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
+            if others_write or found.st_uid not in (0, os.getuid()):
+                raise OSError(f"others may change {above}")
     with tempfile.TemporaryFile(dir=folder):
         pass
     return folder
@@ -88,7 +94,8 @@ def _private(folder):
 def _forget_unused(base):
     """Delete code of other versions that nobody has used for a season."""
     for folder in base.iterdir():
-        if folder.is_dir() and time.time() - folder.stat().st_mtime > UNUSED:
+        ours = re.fullmatch("[0-9a-f]{32}", folder.name) and folder.is_dir()
+        if ours and time.time() - folder.stat().st_mtime > UNUSED:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -99,16 +106,15 @@ def cache_folder():
     In this order: ``NUMBA_CACHE_DIR``, the user's cache folder, the system's temporary folder.
     """
     user = os.getuid() if hasattr(os, "getuid") else "user"
+    given = os.environ.get("NUMBA_CACHE_DIR")
     bases = [
-        os.environ.get("NUMBA_CACHE_DIR"),
-        platformdirs.user_cache_dir("synapse_edu", appauthor=False),
+        *([Path(given) / "synapse_edu"] if given else []),
+        Path(platformdirs.user_cache_dir("synapse_edu", appauthor=False)),
         Path(tempfile.gettempdir()) / f"synapse_edu-{user}",
     ]
     for base in bases:
-        if not base:
-            continue
         try:
-            base = _private(Path(base) / "compiled")
+            base = _private(base / "compiled")
             folder = _private(base / source_key())
             os.utime(folder)  # it was used today
             _forget_unused(base)

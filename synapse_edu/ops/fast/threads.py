@@ -85,20 +85,21 @@ class Team:
     def _reset(self):
         self._process, self.lock, self._queues = os.getpid(), threading.RLock(), []
 
-    def __enter__(self):
+    def alone(self):
+        """The lock for ``with``: one call at a time.
+
+        The lock itself enters and leaves the block, in C, so that Ctrl-C finds no line of Python
+        between at which it would be kept for ever.
+        """
         if self._process != os.getpid():  # a forked child has no threads, and perhaps a held lock
             self._reset()
-        self.lock.acquire()
-        return self
-
-    def __exit__(self, *_):
-        self.lock.release()
+        return self.lock
 
     def run(self, function, argument):
         """``function(argument, number)`` on every thread; returns when all have come back.
 
-        Call it inside ``with team:``.  The threads wait for each other, so a call is begun by all
-        or by none: an interruption is put off until it is over.
+        Call it inside ``with team.alone():``.  The threads wait for each other, so a call is begun
+        by all or by none: an interruption is put off until it is over.
         """
         if self.n_threads == 1:
             function(argument, 0)

@@ -5,7 +5,6 @@ wrong with it, and the next thing to try.  In a notebook only that message is sh
 traceback through our modules would not help a reader whose file is cut short.
 """
 
-
 import difflib
 
 

@@ -25,6 +25,7 @@ class Recorder:
     def __init__(self, name, **options):
         self.name, self.options = name, options
         self.about = {"seconds": 1.0, "before": 5, "version": "9", "system": "CPU"}
+        self.about["backend"] = "reference"
 
     def ask(self, command, n=0, **options):
         if command in ("decode", "prefill"):
@@ -141,7 +142,10 @@ def test_a_real_run_on_the_command_line(tmp_path, capsys):
     out = tmp_path / "bench.json"
     command = ["bench", "--quick", "--threads", "1", "--repeats", "1", "--json", str(out)]
     assert cli.main([*command, "--model", "built-in", "--backend", "reference"]) == 0
-    text = capsys.readouterr().out
+    text, progress = capsys.readouterr()
+    assert "backend reference" in text and "no threads of its own" in text
+    assert "before loading" in text and "× tensors" not in text  # Python is larger than the model
+    assert "prefill of 64\n" in progress
     assert re.search(r"decode +\d+\.\d t/s", text) and "prefill of 64" in text
     record = json.loads(out.read_text(encoding="utf-8"))
     (run,) = record["runs"]
@@ -158,6 +162,11 @@ def test_a_real_run_on_the_command_line(tmp_path, capsys):
         (["--against", "nowhere/libllama.so", "--repeats", "1"], "no such library"),
         (["--make", "llama-9"], "llama-9"),
         (["--model", "smolm2"], "smollm2"),
+        (["--make", "llama-3.2-1b", "--model", "smollm2"], "one of the two"),
+        (["--json", "nowhere/found.json"], "folder does not exist"),
+        (["--repeats", "-3"], "at least 1"),
+        (["--depth", "-5"], "at least 1"),
+        (["--threads", "999"], "from 1 to 256"),
     ],
 )
 def test_refusals_on_the_command_line(arguments, words, capsys):

@@ -1,7 +1,6 @@
 """The fast backend: llama.cpp's bits and the reference's, whatever the threads and the batches."""
 
 import _thread
-import dataclasses
 import os
 import signal
 import subprocess
@@ -17,12 +16,10 @@ from golden_data import FORWARD, VARIANTS, arrays, differing
 
 import synapse_edu as se
 from synapse_edu.errors import BadArgument, ContextFull
-from synapse_edu.model import fast, fast_memory, fast_packed
+from synapse_edu.model import fast, fast_memory
 from synapse_edu.model import fast_table as T
-from synapse_edu.model.fast_memory import matrices_of
 from synapse_edu.model.llama import Llama
 from synapse_edu.ops.fast import threads
-from synapse_edu.ops.fast.kernels import mode_of
 from synapse_edu.study.tiny import random_model, tiny_config
 
 ALL = sorted(VARIANTS)
@@ -309,66 +306,6 @@ def test_a_tiny_model_runs_on_the_reference_unless_asked():
     model = se.load(path, backend="fast", n_threads=1)
     assert model.with_numerics("textbook").backend.name == "fast"
     assert model.with_numerics("textbook").backend.team.n_threads == 1
-
-
-# --- packed weights ----------------------------------------------------------------------------
-def packed_model(monkeypatch, folder):
-    """A model whose packed copy goes to a file in `folder`."""
-    monkeypatch.setattr(fast_packed, "IN_MEMORY", 0)
-    monkeypatch.setattr(fast, "LET_GO", 1)  # the file's pages, after every pass
-    monkeypatch.setattr(fast_packed, "_folder", lambda: folder)
-    return se.load(FORWARD / "llama_mix_q4km.gguf", backend="fast", n_threads=1)
-
-
-def test_a_large_model_is_packed_into_a_file_once(monkeypatch, tmp_path, capsys):
-    want, ids = arrays("llama_mix_q4km"), arrays("llama_mix_q4km")["tokens"].tolist()
-    folder, made = tmp_path / "packed", []
-    for said in ("Packing the weights", ""):
-        model = packed_model(monkeypatch, folder)
-        got, _ = run(model, ids, [len(ids)])
-        assert differing(got[want["logit_pos"]], want["scalar.step"]) == 0
-        printed = capsys.readouterr().err
-        assert said in printed if said else not printed
-        (file,) = folder.iterdir()
-        made.append(file.stat().st_ino)
-    assert made[0] == made[1]
-    if os.name == "posix":
-        assert folder.stat().st_mode & 0o077 == 0
-
-
-def test_one_changed_byte_anywhere_is_another_packed_copy(monkeypatch, tmp_path):
-    model, rng = packed_model(monkeypatch, tmp_path), np.random.default_rng(0)
-    matrices = [*matrices_of(model.weights), model.weights.output]
-    to_pack = [(m, mode_of(m.format, model.numerics)) for m in matrices]
-    names = {fast_packed._identity(to_pack)}
-    for i in rng.choice(len(to_pack), 5, replace=False):
-        matrix, mode = to_pack[i]
-        raw = matrix.raw.copy()
-        raw[rng.integers(raw.shape[0]), rng.integers(raw.shape[1])] ^= 1
-        other = [*to_pack[:i], (dataclasses.replace(matrix, raw=raw), mode), *to_pack[i + 1 :]]
-        names.add(fast_packed._identity(other))
-    assert len(names) == 6
-
-
-def test_packed_copies_of_other_versions_are_deleted_after_a_day(monkeypatch, tmp_path):
-    ours = f"{fast_packed.source_key()[:16]}-0.packed"
-    ages = {"old-1.packed": 2, "old-2.packed": 0.5, ours: 2, "note.txt": 200}
-    for name, days in ages.items():
-        (tmp_path / name).write_bytes(b"x")
-        then = time.time() - days * 86_400
-        os.utime(tmp_path / name, (then, then))
-    model = packed_model(monkeypatch, tmp_path)
-    model.decode(0, model.new_cache(4))
-    left = {path.name for path in tmp_path.iterdir()}
-    assert {"old-2.packed", ours, "note.txt"} < left and len(left) == 4
-
-
-def test_where_no_file_can_be_written_it_stays_in_memory(monkeypatch, tmp_path):
-    want, ids = arrays("llama_mix_q4km"), arrays("llama_mix_q4km")["tokens"].tolist()
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    model = packed_model(monkeypatch, tmp_path / "file")
-    got, _ = run(model, ids, [len(ids)])
-    assert differing(got[want["logit_pos"]], want["scalar.step"]) == 0
 
 
 # --- other processors --------------------------------------------------------------------------

@@ -15,7 +15,13 @@ PATH = re.compile(r"`([a-z_.]+(?:/[A-Za-z0-9_.-]*)+)`")
 
 
 @pytest.mark.parametrize(
-    "tool, arguments", [("ruff", ["check", "."]), ("mypy", []), ("codespell_lib", [])]
+    "tool, arguments",
+    [
+        ("ruff", ["check", "."]),
+        ("ruff", ["format", "--check", "."]),
+        ("mypy", []),
+        ("codespell_lib", []),
+    ],
 )
 def test_a_tool_finds_nothing(tool, arguments):
     if importlib.util.find_spec(tool) is None:

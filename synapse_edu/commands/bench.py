@@ -1,7 +1,6 @@
 """``synapse-edu bench``: how fast this computer runs a model, alone or beside llama.cpp."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -40,8 +39,13 @@ def run(options):
     """``synapse-edu bench``"""
     from ..atomic import replacing
     from ..checkpoint import catalogue
+    from ..errors import BadArgument
     from ..study import bench, bench_table, synthetic
 
+    if options.make and options.model:
+        raise BadArgument("--make and --model: give one of the two.")
+    if options.json and not options.json.absolute().parent.is_dir():
+        raise BadArgument(f"--json {options.json}: its folder does not exist; make it first.")
     plan = bench.Plan(
         model=synthetic.make(options.make) if options.make else catalogue.resolve(options.model),
         against=options.against,
@@ -60,16 +64,19 @@ def run(options):
 
 
 def _say(text):
-    """One line on the terminal that the next one overwrites."""
+    """What is under way: on a terminal one line that the next one overwrites."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _threads(text):
     from ..errors import BadArgument
+    from ..ops.fast.threads import available
 
     if text is None:
-        return (os.cpu_count() or 1,)
+        return (available(),)
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:

@@ -4,8 +4,6 @@ One compiled function runs a whole token, or a batch of them, on every thread (`
 class keeps its memory, cuts prompts into batches, and brings the results back.
 """
 
-import sys
-
 import numpy as np
 
 from ..numerics import PRESETS
@@ -39,7 +37,14 @@ def serves(numerics):
 
 
 class Fast:
-    """Numba, meant to be used.  See `backends` for its two methods."""
+    """Numba, meant to be used.  See `backends` for its two methods.
+
+    The matrices are packed when the first token is computed.  From then on they cannot be written
+    to: a change would not be seen.  Make a new model of changed copies instead.
+
+    The bits are the reference's for every number.  Where that has NaN, this has NaN; which of the
+    many NaNs it is, no formula says, and the two may differ.
+    """
 
     name = "fast"
 
@@ -102,7 +107,6 @@ class Fast:
     def _ready(self, n_ctx):
         """The memory, made on first use: weights packed, kernels compiled."""
         if self._memory is None:
-            announce()
             every = [*matrices_of(self.weights), self.weights.output]
             self._packed = Packed(every, self.numerics)
             self._memory = Memory(
@@ -123,13 +127,6 @@ class Fast:
         cos, sin, warm = self._angles
         table[T.COS], table[T.SIN] = (x[position:].ctypes.data for x in (cos, sin))
         table[T.TEMPERATURE] = warm[position:].ctypes.data if warm.size else 0
-
-
-def announce():
-    """Say what takes so long, where nothing has been compiled on this computer before."""
-    folder = cache_folder()
-    if folder is None or not any(folder.glob("*.bin")):
-        print("Compiling the fast operations, once: about 20 s.", file=sys.stderr, flush=True)
 
 
 def compile_ahead(formats=None):

@@ -10,6 +10,7 @@ import numpy as np
 _hex = float.fromhex
 
 # exp: 2^(i/32) as the bits of a double, less i·2^47, so that adding k·2^47 gives 2^(k/32).
+# fmt: off
 EXP2_TABLE = np.array(
     [
         0x3FF0000000000000, 0x3FEFD9B0D3158574, 0x3FEFB5586CF9890F, 0x3FEF9301D0125B51,
@@ -23,6 +24,7 @@ EXP2_TABLE = np.array(
     ],
     np.uint64,
 )  # (32,)
+# fmt: on
 INV_LN2 = _hex("0x1.71547652b82fep+0")
 ROUND_TO_INT = _hex("0x1.8p+52")  # adding it leaves the nearest integer in the low bits
 EXP2_C0 = _hex("0x1.c6af84b912394p-5")

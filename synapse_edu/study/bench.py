@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..errors import BadArgument, UnsupportedModel
+from ..ops.fast.threads import checked
 from .cost import Cost
 from .machine import describe
 from .roofline import read_bandwidth
@@ -57,6 +58,12 @@ class Plan:
     starts: int = 3
     prefills: tuple = (64, 512)
     depth: int = 4096
+
+    def __post_init__(self):
+        if self.repeats < 1 or self.starts < 1 or self.depth < 1 or min(self.threads) < 1:
+            raise BadArgument("bench: repeats, depth and threads must be at least 1.")
+        for n in self.threads:
+            checked(n, 1)
 
     def quick(self):
         """The same in little time: fewer rounds, a smaller depth."""
@@ -127,8 +134,6 @@ class Bench:
     """
 
     def __init__(self, plan, say=lambda text: None):
-        if plan.repeats < 1 or plan.starts < 1 or plan.depth < 1 or min(plan.threads) < 1:
-            raise BadArgument("bench: repeats, depth and threads must be at least 1.")
         self.plan, self.say = plan, say
         self.cost = Cost.of_file(plan.model)
         self.config = self.cost.config
@@ -142,10 +147,11 @@ class Bench:
         dict
             Ready for JSON; `bench_table.lines` prints it.
         """
-        plan = self.plan
-        found = {
+        plan, before = self.plan, load()
+        runs = [self._with_threads(n) for n in plan.threads]
+        return {
             "machine": describe(),
-            "load": load(),
+            "load": before,
             "model": {
                 "name": self.config.name,
                 "n_weights": self.cost.n_weights,
@@ -153,10 +159,9 @@ class Bench:
                 "bytes_per_pass": self.cost.bytes_per_pass,
                 "cache_bytes_per_position": self.cost.cache_bytes(1),
             },
-            "backend": plan.backend,
-            "runs": [self._with_threads(n) for n in plan.threads],
+            "backend": runs[0].pop("backend"),
+            "runs": runs,
         }
-        return found
 
     def _names(self):
         return ("ours", *FLASH) if self.plan.against else ("ours",)
@@ -195,6 +200,7 @@ class Bench:
                 side.close()
         return {
             "n_threads": n_threads,
+            "backend": about["ours"]["backend"],
             "bandwidth": max(self.bandwidths),
             "first_start": first,
             "start": starts,

@@ -29,7 +29,9 @@ class Worker:
         if side == "ours":
             from ..model.load import load
 
-            engine = Ours(load(model, n_ctx=n_ctx, n_threads=n_threads, **more))
+            loaded = load(model, n_ctx=n_ctx, n_threads=n_threads, **more)
+            engine = Ours(loaded)
+            about |= {"backend": loaded.backend.name}
         else:
             from .libllama import LibLlama
 

@@ -62,7 +62,7 @@ def summary(found):
 
 def lines(found):
     """The table: one list of lines."""
-    model, backend = found["model"], found["backend"] or "default"
+    model, backend = found["model"], found["backend"]
     out = [
         f"{model['name']}: {model['bytes'] / MB:.1f} MB of tensors; backend {backend}",
         sentence(found["machine"]),
@@ -74,6 +74,8 @@ def lines(found):
             f"Other work was under way (load {found['load']:.1f} at the start): ratios are less "
             "certain, absolute figures too low."
         )
+    if backend == "reference":
+        out.append("The reference has no threads of its own: their number is llama.cpp's alone.")
     for run in found["runs"]:
         out += ["", *_block(found, run)]
     return out
@@ -113,6 +115,7 @@ def _memory(found, run):
     line = f"{'peak memory':28}{peak['ours'] / MB:10.0f} MB"
     if peak.get("off"):
         line += f"{min(peak['off'], peak['default']) / MB:10.0f} MB{'':9}"
-    share = share_of_memory(found, run)
     python = run["before_loading"]["ours"] / MB
-    return line + f"  {share:.2f} × tensors and cache, {python:.0f} MB before loading"
+    if python * MB < peak["ours"] / 2:  # otherwise it is Python's size that would be told
+        line += f"  {share_of_memory(found, run):.2f} × tensors and cache,"
+    return line + f" {python:.0f} MB before loading"

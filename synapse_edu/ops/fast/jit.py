@@ -15,6 +15,7 @@ import platform
 import re
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -29,6 +30,9 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from ...atomic import replacing
+
+if numba.config.DISABLE_JIT:
+    raise ImportError("NUMBA_DISABLE_JIT is set")
 
 PACKAGE = Path(__file__).resolve().parents[2]
 SOURCES = ("ops", "formats", "model/fast*")  # what compiled code may depend on
@@ -106,15 +110,15 @@ def cache_folder():
     In this order: ``NUMBA_CACHE_DIR``, the user's cache folder, the system's temporary folder.
     """
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    bases = [
-        *([Path(given) / "synapse_edu"] if given else []),
-        Path(platformdirs.user_cache_dir("synapse_edu", appauthor=False)),
-        Path(tempfile.gettempdir()) / f"synapse_edu-{user}",
+    places = [
+        lambda: platformdirs.user_cache_path("synapse_edu", appauthor=False),
+        lambda: Path(tempfile.gettempdir()) / f"synapse_edu-{user}",  # an error if there is none
     ]
-    for base in bases:
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        places.insert(0, lambda: Path(given) / "synapse_edu")
+    for place in places:
         try:
-            base = _private(base / "compiled")
+            base = _private(place() / "compiled")
             folder = _private(base / source_key())
             os.utime(folder)  # it was used today
             _forget_unused(base)
@@ -124,8 +128,21 @@ def cache_folder():
     return None
 
 
+@functools.cache  # said once in a process
+def _announce():
+    """Say what takes so long."""
+    folder = cache_folder()
+    if folder is None:
+        what = "the fast code: about 20 s at every start, for no folder can be written to keep it"
+    elif any(folder.glob("*.bin")):
+        what = "what this model needs, once: some seconds"
+    else:
+        what = "the fast code, once: about 20 s"
+    print(f"Compiling {what}.", file=sys.stderr, flush=True)
+
+
 class _Cache(NullCache):
-    """Compiled versions of one function, a file for each signature.
+    """Compiled versions of one function, a file for each signature, where there is a folder.
 
     `name` tells functions apart, also those that one factory makes: Numba's own cache would
     look into their closures, where a compiled function has another identity in each process.
@@ -141,13 +158,16 @@ class _Cache(NullCache):
     def load_overload(self, sig, target_context):
         target_context.refresh()
         try:
+            if cache_folder() is None:
+                raise OSError("no folder")
             payload = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
             return CompileResult._rebuild(target_context, *payload)
         except Exception:  # absent, or damaged: it is compiled anew
+            _announce()
             return None
 
     def save_overload(self, sig, cres):
-        if cres.library.has_dynamic_globals or cres.lifted:
+        if cache_folder() is None or cres.library.has_dynamic_globals or cres.lifted:
             return
         try:
             with replacing(self._path(sig, cres.codegen)) as path:
@@ -157,8 +177,7 @@ class _Cache(NullCache):
 
 
 def _cache(function, tag):
-    name = f"{function.__module__}.{function.__qualname__}|{tag}"
-    return _Cache(name) if cache_folder() else NullCache()
+    return _Cache(f"{function.__module__}.{function.__qualname__}|{tag}")
 
 
 def njit(function=None, *, tag=""):

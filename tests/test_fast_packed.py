@@ -18,6 +18,7 @@ from synapse_edu.model import fast, fast_packed, fast_packed_file
 from synapse_edu.model.fast_memory import matrices_of
 from synapse_edu.model.llama import Llama
 from synapse_edu.ops.fast.kernels import mode_of
+from synapse_edu.study.export import export, parameters
 from synapse_edu.study.tiny import random_model, tiny_config
 
 NAME = "llama_mix_q4km"
@@ -195,3 +196,25 @@ def test_packed_weights_cannot_be_changed_in_place():
     for matrix in matrices_of(model.weights):
         with pytest.raises(ValueError, match="read-only"):
             matrix.raw[0, 0] ^= 1
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="only Linux tells")
+def test_looked_up_rows_leave_no_second_copy_of_the_table_in_memory(tmp_path):
+    config, rng = tiny_config(n_vocab=40_000, tied=True), np.random.default_rng(0)
+    tiny = random_model(config)
+    path, table = tmp_path / "table.gguf", (config.n_vocab, config.n_embd)
+    weights = parameters(tiny) | {"token_embd": rng.normal(size=table).astype(np.float32)}
+    export(path, tiny.config, weights, {}, "Q8_0")
+    model = se.load(path, backend="fast", n_threads=1)
+    cache = model.new_cache(208)
+    model.prefill(rng.integers(config.n_vocab, size=200).tolist(), cache)
+    for id in rng.integers(config.n_vocab, size=8).tolist():
+        model.decode(id, cache)
+    assert resident(path) < 0.1 * path.stat().st_size
+
+
+def resident(path):
+    """Bytes of a mapped file that count as memory of this process."""
+    with open("/proc/self/smaps", encoding="utf-8") as lines:
+        text = lines.read().split(str(path))[1:]
+    return sum(1024 * int(part.split("Rss:")[1].split()[0]) for part in text)

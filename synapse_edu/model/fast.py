@@ -21,7 +21,7 @@ from .fast_pass import run
 BATCH = 64  # tokens computed together
 MOST_THREADS = 4  # by default: decoding is limited by memory long before that
 AHEAD = 512  # positions whose angles are made at once
-LET_GO = 64  # rows of the table of tokens after which the file's pages are let go
+LET_GO = 8  # rows of the table of tokens after which the file's pages are let go
 COMMON = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "F16", "F32")
 SERVED = ("textbook", "synapse", "llama.cpp")
 
@@ -94,15 +94,19 @@ class Fast:
     def _embedding(self, ids):
         """Rows of the table of tokens, which is read from the model file, packed or not.
 
-        The system maps the neighbours of each row too: without letting go, some thousand tokens
-        would bring the whole table into memory a second time, beside its packed copy.
+        The system maps the neighbours of each row too, a megabyte and more: without letting go,
+        a batch of tokens would bring much of the table into memory a second time, beside its
+        packed copy.
         """
-        rows = embedding(self.weights.token_embd, ids)  # (n, n_embd)
-        self._n_rows_read += len(ids)
-        if self._packed.path and self._n_rows_read >= LET_GO:
-            let_go(self.weights.token_embd.raw)
-            self._n_rows_read = 0
-        return rows
+        table, parts = self.weights.token_embd, []
+        for first in range(0, len(ids), LET_GO):
+            part = ids[first : first + LET_GO]
+            parts.append(embedding(table, part))  # (≤ LET_GO, n_embd)
+            self._n_rows_read += len(part)
+            if self._n_rows_read >= LET_GO and not self._packed.reads_file(table):
+                let_go(table.raw)
+                self._n_rows_read = 0
+        return np.concatenate(parts)  # (n, n_embd)
 
     def _ready(self, n_ctx):
         """The memory, made on first use: weights packed, kernels compiled."""

@@ -65,6 +65,10 @@ class Packed:
     def address(self, matrix):
         return self._addresses[id(matrix)]
 
+    def reads_file(self, matrix):
+        """Whether the kernels read the matrix's own bytes, in the model file."""
+        return self._addresses.get(id(matrix)) == matrix.raw.ctypes.data
+
     def _room(self, to_pack):
         """The packed bytes of all matrices, one after another."""
         if self.nbytes > IN_MEMORY or (self.nbytes and os.environ.get(ENV_SHARED)):

@@ -1,6 +1,7 @@
 """Fixtures that many tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import settings
 
 # Before NumPy is imported, and for the kernels of the chapters: see lab.run_jupyter.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Started in the background, a shell's child ignores Ctrl-C; tests that send it need it heard.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy computer is no failure: time is measured in benchmarks, not in tests.
 settings.register_profile("untimed", deadline=None)
